@@ -1,0 +1,114 @@
+// Parsing of the environment: see options.h and options.def.
+#include "os/options.h"
+
+#include <cstring>
+#include <unistd.h>
+
+#include "os/message.h"
+
+namespace annex::os {
+
+constinit Options options;
+
+namespace {
+
+const char* variable(const char* name) {
+  const size_t length = strlen(name);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  }
+  return nullptr;
+}
+
+// Digits, then nothing or one of K M G T (KiB and so on, either case, a trailing "B" or "iB" allowed).
+bool parse_bytes(const char* text, size_t* result) {
+  if (*text < '0' || *text > '9') return false;
+  size_t value = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    if (__builtin_mul_overflow(value, size_t{10}, &value)) return false;
+    if (__builtin_add_overflow(value, static_cast<size_t>(*text - '0'), &value)) return false;
+  }
+  if (*text != '\0') {
+    static constexpr char kUnits[] = "kmgt";
+    const char* unit = strchr(kUnits, *text | 0x20);
+    if (unit == nullptr) return false;
+    const int shift = 10 * static_cast<int>(unit - kUnits + 1);
+    if ((value << shift) >> shift != value) return false;
+    value <<= shift;
+    ++text;
+    if (*text == 'i') ++text;
+    if (*text == 'B' || *text == 'b') ++text;
+  }
+  *result = value;
+  return *text == '\0';
+}
+
+bool parse(const char* text, size_t* result) { return parse_bytes(text, result); }
+
+bool parse(const char* text, int64_t* result) {
+  size_t value = 0;
+  if (strcmp(text, "-1") == 0) {
+    *result = -1;
+    return true;
+  }
+  if (!parse_bytes(text, &value) || value > size_t{1} << 40) return false;
+  *result = static_cast<int64_t>(value);
+  return true;
+}
+
+// An enumeration or a small number: the position of the word in a list.
+template <class T, size_t kCount>
+bool parse_word(const char* text, const char* const (&words)[kCount], T* result) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (strcmp(text, words[i]) == 0) {
+      *result = static_cast<T>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool parse(const char* text, HugePages* result) {
+  return parse_word<HugePages, 3>(text, {"auto", "never", "always"}, result);
+}
+bool parse(const char* text, StatsFormat* result) {
+  return parse_word(text, {"off", "text", "json"}, result);
+}
+bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
+bool parse(const char* text, uint8_t* result) { return parse_word(text, {"0", "1", "2"}, result); }
+bool parse(const char* text, const char** result) {
+  *result = text;
+  return true;
+}
+
+template <class T>
+void read(const char* name, const char* standard, T* result) {
+  const char* text = variable(name);
+  if (text == nullptr || *text == '\0' || parse(text, result)) return;
+  char buffer[400];
+  Text message(buffer, sizeof buffer - 1);
+  message << name << "=" << text << " is not understood; using " << standard;
+  buffer[message.stored()] = '\0';
+  warn(buffer);
+}
+
+}  // namespace
+
+void read_options() {
+  static constinit bool done = false;
+  if (done || environ == nullptr) return;
+  done = true;
+  auto& purge_delay = options.purge_delay_ms;
+  auto& huge_pages = options.huge_pages;
+  auto& reserve = options.reserve_bytes;
+  auto& max_heap = options.max_heap_bytes;
+  auto& background = options.background;
+  auto& stats = options.stats;
+  auto& stats_file = options.stats_file;
+  auto& verbose = options.verbose;
+#define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, &identifier);
+#include "os/options.def"
+#undef ANNEX_OPTION
+}
+
+}  // namespace annex::os

@@ -1,0 +1,31 @@
+// What the environment says about this process's heap. The table of variables is options.def.
+//
+// Synchronization: read_options runs once, under the arena lock or before a second thread exists; read-only after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace annex::os {
+
+enum class HugePages : uint8_t { kAuto, kNever, kAlways };
+enum class StatsFormat : uint8_t { kOff, kText, kJson };
+
+struct Options {
+  int64_t purge_delay_ms = 1000;  // < 0: never
+  size_t reserve_bytes = size_t{1} << 40;
+  size_t max_heap_bytes = 0;  // 0: no limit
+  HugePages huge_pages = HugePages::kAuto;
+  StatsFormat stats = StatsFormat::kOff;
+  bool background = true;
+  uint8_t verbose = 0;
+  const char* stats_file = "";  // points into the environment
+};
+
+extern constinit Options options;
+
+// Reads the environment into `options` the first time that there is one (it appears only during libc's own start).
+// A value that can't be used: one warning line, and the default stays.
+void read_options();
+
+}  // namespace annex::os
