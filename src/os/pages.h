@@ -1,0 +1,35 @@
+// Address space and pages, straight from the kernel. All sizes are bytes and, like addresses, multiples of page_size().
+//
+// Synchronization: each call is one system call; callers make sure that nobody else uses the range.
+#pragma once
+
+#include <cstddef>
+
+namespace annex::os {
+
+// 4 KiB on most machines, up to 64 KiB on some; never assumed.
+size_t page_size();
+
+// Address space without memory behind it; nullptr where there is none left. `alignment` is a power of two.
+void* reserve(size_t bytes, size_t alignment);
+
+// Makes a reserved range readable and writable (reading as zero); false when the system refuses (errno ENOMEM).
+bool commit(void* start, size_t bytes);
+
+// Gives the range's memory back. It stays committed and reads as zero. False where the system can't (locked pages).
+bool purge(void* start, size_t bytes);
+
+// Asks for transparent huge pages, or for none.
+void advise_huge(void* start, size_t bytes, bool wanted);
+
+// Moves the pages of one committed range to another, both of the same size and disjoint; the source reads as zero
+// afterwards. False, with nothing changed, where the kernel can't.
+bool move_pages(void* from, void* to, size_t bytes);
+
+// The smaller of the limits on address space and on data (RLIMIT_AS, RLIMIT_DATA); SIZE_MAX where there is none.
+size_t address_space_limit();
+
+// Whether the system gives huge pages without being asked.
+bool huge_pages_always();
+
+}  // namespace annex::os
