@@ -1,0 +1,81 @@
+// The launcher's texts: see help.h. The table of variables is the library's own (os/options.def).
+#include "help.h"
+
+#include <cstring>
+
+#include "annex/annex.h"
+
+namespace annex::cli {
+namespace {
+
+constexpr size_t kWidth = 79;  // of a terminal, less one
+constexpr size_t kIndent = 6;
+
+// Prints the text broken at spaces, each line indented.
+void print_wrapped(FILE* out, const char* text) {
+  size_t column = 0;
+  while (*text != '\0') {
+    const size_t word = strcspn(text, " ");
+    if (column > 0 && column + 1 + word > kWidth) {
+      fputc('\n', out);
+      column = 0;
+    }
+    column +=
+        static_cast<size_t>(fprintf(out, "%*s%.*s", column == 0 ? static_cast<int>(kIndent) : 1, "",
+                                    static_cast<int>(word), text));
+    text += word;
+    text += strspn(text, " ");
+  }
+  fputc('\n', out);
+}
+
+void print_option(FILE* out, const char* name, const char* standard, const char* values,
+                  const char* description) {
+  fprintf(out, "\n  %s  (default: %s)\n", name, *standard == '\0' ? "empty" : standard);
+  fprintf(out, "%*svalues: %s\n", static_cast<int>(kIndent), "", values);
+  print_wrapped(out, description);
+}
+
+}  // namespace
+
+void print_usage(FILE* out) {
+  fputs(
+      "Usage: annex run [--mode solo|shared] [--stats] [--] COMMAND [ARGUMENT...]\n"
+      "       annex help [env]\n"
+      "       annex --version\n"
+      "\n"
+      "Runs a dynamically linked program, and the programs it starts, on the Annex\n"
+      "memory allocator in place of the C library's.\n"
+      "\n"
+      "  --mode shared  for any program (the default)\n"
+      "  --mode solo    for single-threaded programs: smaller and faster there, and\n"
+      "                 still correct, though slower, once a second thread starts\n"
+      "  --stats        each process prints its memory statistics when it exits, to\n"
+      "                 standard error (or ANNEX_STATS_FILE)\n"
+      "\n"
+      "`annex help env` lists the environment variables that tune the allocator.\n"
+      "\n"
+      "Exit status: the command's own, or, where it did not start,\n"
+      "  2    wrong usage, or a program that can't be preloaded (static, 32-bit,\n"
+      "       another C library), or Annex's library is not where it belongs\n"
+      "  126  the command is there but is not executable\n"
+      "  127  the command, or the interpreter it names, was not found\n",
+      out);
+}
+
+void print_environment(FILE* out) {
+  fputs(
+      "Environment variables read by the Annex library. A wrong value gives one\n"
+      "line of warning, and the default is used.\n",
+      out);
+#define ANNEX_OPTION(identifier, name, standard, values, description) \
+  print_option(out, name, standard, values, description);
+#include "os/options.def"
+#undef ANNEX_OPTION
+}
+
+void print_version(FILE* out) {
+  fprintf(out, "annex %d.%d.%d\n", ANNEX_VERSION_MAJOR, ANNEX_VERSION_MINOR, ANNEX_VERSION_PATCH);
+}
+
+}  // namespace annex::cli

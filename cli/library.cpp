@@ -1,0 +1,57 @@
+// Finding the library: see library.h.
+#include "library.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "message.h"
+
+namespace annex::cli {
+namespace {
+
+// From the launcher's directory, nearest first. ANNEX_LIB_FROM_BIN is what the installation was
+// configured with; plain
+// ../lib serves one that was moved into a tree laid out otherwise.
+constexpr const char* kPlaces[] = {".", ANNEX_LIB_FROM_BIN, "../lib"};
+
+bool own_directory(char (&directory)[PATH_MAX]) {
+  const ssize_t length = readlink("/proc/self/exe", directory, sizeof directory - 1);
+  if (length <= 0) return false;
+  directory[length] = '\0';
+  char* slash = strrchr(directory, '/');
+  if (slash == nullptr) return false;
+  *slash = '\0';  // "" for the root directory, to which "/name" is appended all the same
+  return true;
+}
+
+}  // namespace
+
+bool find_library(const Flavour& flavour, char (&path)[PATH_MAX]) {
+  char directory[PATH_MAX];
+  if (!own_directory(directory)) {
+    say("can't tell where the launcher itself is: /proc/self/exe is not readable");
+    return false;
+  }
+  for (const char* place : kPlaces) {
+    char candidate[3 * PATH_MAX];
+    snprintf(candidate, sizeof candidate, "%s/%s/%s", directory, place, flavour.file);
+    if (realpath(candidate, path) == nullptr) continue;
+    if (access(path, R_OK) != 0) {
+      say("%s is not readable", path);
+      return false;
+    }
+    // ld.so takes both as separators and knows no way to quote them.
+    if (strpbrk(path, " :") != nullptr) {
+      say("%s can't be preloaded: its path contains a space or a colon", path);
+      return false;
+    }
+    return true;
+  }
+  say("%s is neither in %s/ nor in %s/%s/", flavour.file, directory, directory, ANNEX_LIB_FROM_BIN);
+  return false;
+}
+
+}  // namespace annex::cli
