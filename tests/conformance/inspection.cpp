@@ -1,0 +1,112 @@
+// mallinfo, mallinfo2, mallopt, malloc_info and malloc_stats: what glibc offers for looking and
+// tuning.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "api.h"
+
+using namespace annex_test;
+
+namespace {
+
+// glibc counts mapped blocks apart from the others, so only the sum says how much the program
+// holds.
+std::size_t held(const struct mallinfo2& info) { return info.uordblks + info.hblkhd; }
+
+std::vector<void*> hold(std::size_t bytes, std::size_t total) {
+  std::vector<void*> blocks(total / bytes);
+  for (void*& block : blocks) {
+    block = opaque(malloc(bytes));
+    EXPECT_NE(block, nullptr);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TEST(Inspection, Mallinfo2FollowsWhatTheProgramHolds) {
+  for (std::size_t bytes : {std::size_t{100}, 4 * kKiB, 100 * kKiB, 4 * kMiB}) {
+    constexpr std::size_t kTotal = 64 * kMiB;
+    const std::size_t before = held(mallinfo2());
+    const std::vector<void*> blocks = hold(bytes, kTotal);
+    const std::size_t during = held(mallinfo2());
+    for (void* block : blocks) free(block);
+    const std::size_t after = held(mallinfo2());
+    EXPECT_GE(during, before + kTotal - kMiB) << bytes;
+    EXPECT_LE(during, before + kTotal + kTotal / 4 + 2 * kMiB) << bytes;
+    EXPECT_LE(after, before + kTotal / 4) << bytes;
+  }
+}
+
+TEST(Inspection, Mallinfo2AddsUp) {
+  const std::vector<void*> blocks = hold(1000, 4 * kMiB);
+  const struct mallinfo2 info = mallinfo2();
+  EXPECT_GE(info.arena + info.hblkhd, held(info));
+  EXPECT_LE(info.uordblks, info.arena + info.hblkhd);
+  for (void* block : blocks) free(block);
+}
+
+TEST(Inspection, MallinfoIsMallinfo2InInts) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  const struct mallinfo narrow = mallinfo();
+#pragma GCC diagnostic pop
+  const struct mallinfo2 wide = mallinfo2();
+  EXPECT_EQ(narrow.uordblks, static_cast<int>(wide.uordblks));
+  EXPECT_EQ(narrow.hblkhd, static_cast<int>(wide.hblkhd));
+  EXPECT_EQ(narrow.arena, static_cast<int>(wide.arena));
+}
+
+TEST(Inspection, MalloptAcceptsWhatProgramsSet) {
+  for (int parameter :
+       {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_CHECK_ACTION}) {
+    EXPECT_EQ(mallopt(parameter, 1 << 20), 1) << parameter;
+  }
+  void* block = opaque(malloc(100));
+  EXPECT_NE(block, nullptr);
+  free(block);
+}
+
+TEST(Inspection, MallocInfoWritesXml) {
+  char* text = nullptr;
+  std::size_t length = 0;
+  FILE* stream = open_memstream(&text, &length);
+  ASSERT_NE(stream, nullptr);
+  EXPECT_EQ(malloc_info(0, stream), 0);
+  fclose(stream);
+  const std::string xml(text, length);
+  free(text);
+  EXPECT_EQ(xml.compare(0, 8, "<malloc "), 0) << xml;
+  EXPECT_NE(xml.find("</malloc>"), std::string::npos) << xml;
+}
+
+TEST(Inspection, MallocInfoRejectsOptions) {
+  char* text = nullptr;
+  std::size_t length = 0;
+  FILE* stream = open_memstream(&text, &length);
+  ASSERT_NE(stream, nullptr);
+  EXPECT_NE(malloc_info(1, stream), 0);
+  fclose(stream);
+  EXPECT_EQ(length, 0u);
+  free(text);
+}
+
+ANNEX_SCENARIO(malloc_stats) {
+  void* block = opaque(malloc(1000));
+  malloc_stats();
+  free(block);
+  return 0;
+}
+
+TEST(Inspection, MallocStatsWritesToStderr) {
+  Launch launch;
+  launch.scenario = "malloc_stats";
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_GT(outcome.err.size(), 20u);
+}
