@@ -1,0 +1,68 @@
+"""How each peer is compiled: one recipe a peer, each with its upstream's own release settings and the system compiler.
+
+A recipe gets a private copy of the package (work), the number of compile jobs, and run(command, cwd); it returns the
+path of the shared library that it left.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+
+@dataclass(frozen=True)
+class Recipe:
+    flags: str  # as the README's table shows them
+    build: Callable[[Path, int, Callable], Path]
+
+
+JEMALLOC_LABEL = "5.3.1-0-g81034ce1f1373e37dc865038e1bc8eeecf559ce8"
+
+
+def cmake_library(source, options, target, jobs, run):
+    """Configures and builds one target of an upstream CMake project; returns the build folder."""
+    out = source / "out"
+    run(["cmake", "-G", "Ninja", "-S", source, "-B", out, "-DCMAKE_BUILD_TYPE=Release", *options], source)
+    run(["cmake", "--build", out, "--target", target, "-j", jobs], source)
+    return out
+
+
+def jemalloc(work, jobs, run):
+    # The crate keeps the generated configure beside the sources, because upstream's releases have it and git does not.
+    source = work / "jemalloc"
+    (source / "configure").write_bytes((work / "configure" / "configure").read_bytes())
+    # --with-version is the label that git would give: the package has no git folder to ask.
+    run(["sh", "configure", "--disable-static", "--disable-doc", f"--with-version={JEMALLOC_LABEL}"], source)
+    run(["make", "-j", jobs, "build_lib_shared"], source)
+    return source / "lib" / "libjemalloc.so.2"
+
+
+def mimalloc(folder):
+    def recipe(work, jobs, run):
+        options = ["-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF", "-DMI_BUILD_TESTS=OFF"]
+        return cmake_library(work / "c_src" / folder, options, "mimalloc", jobs, run) / "libmimalloc.so"
+
+    return recipe
+
+
+def snmalloc(work, jobs, run):
+    options = ["-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF"]
+    return cmake_library(work / "upstream", options, "snmallocshim", jobs, run) / "libsnmallocshim.so"
+
+
+def rpmalloc(work, jobs, run):
+    # The settings of upstream's own generator for its library "rpmallocwrap", release configuration.
+    source = work / "rpmalloc" / "rpmalloc"
+    library = source / "librpmallocwrap.so"
+    defines = ["-DENABLE_PRELOAD=1", "-DENABLE_OVERRIDE=1", "-DBUILD_RELEASE=1", "-DBUILD_DYNAMIC_LINK=1", "-DNDEBUG"]
+    flags = ["-std=c11", "-D_GNU_SOURCE=1", "-O3", "-g", "-funroll-loops", "-fPIC", "-ftls-model=initial-exec"]
+    run(["cc", *flags, *defines, "-shared", "-pthread", source / "rpmalloc.c", "-o", library, "-ldl"], source)
+    return library
+
+
+RECIPES = {
+    "jemalloc": Recipe("configure's defaults: -O3 -funroll-loops, initial-exec TLS, C++ operators", jemalloc),
+    "mimalloc2": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc")),
+    "mimalloc3": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc3")),
+    "snmalloc": Recipe("CMake Release, target snmallocshim: -O3 -DNDEBUG -mcx16, initial-exec TLS", snmalloc),
+    "rpmalloc": Recipe("-O3 -funroll-loops -DNDEBUG -DENABLE_PRELOAD -DENABLE_OVERRIDE, initial-exec TLS", rpmalloc),
+}
