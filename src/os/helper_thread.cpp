@@ -37,6 +37,8 @@ bool start_helper(void (*body)()) {
   return started;
 }
 
+void forget_helper_after_fork() {}
+
 #else
 
 namespace {
@@ -116,6 +118,8 @@ bool start_helper(void (*body)()) {
   if (id < 0) stack_user.store(0, std::memory_order_relaxed);
   return id > 0;
 }
+
+void forget_helper_after_fork() { stack_user.store(0, std::memory_order_relaxed); }
 
 #endif
 

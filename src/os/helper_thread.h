@@ -13,6 +13,9 @@ namespace annex::os {
 // the previous one has announced its end. All signals are blocked in it. False where no thread could be started.
 bool start_helper(void (*body)());
 
+// In a forked child, which has no helper whatever its parent had.
+void forget_helper_after_fork();
+
 // Sleeps. For use inside `body`.
 void helper_sleep_ms(long milliseconds);
 

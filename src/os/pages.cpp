@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "os/system_call.h"
+
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
@@ -38,10 +40,8 @@ void* reserve(size_t bytes, size_t alignment) {
 bool commit(void* start, size_t bytes) { return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
 
 bool purge(void* start, size_t bytes) {
-  const int saved = errno;
-  const bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
-  errno = saved;
-  return done;
+  // Also called on the helper thread, which has no errno.
+  return system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), MADV_DONTNEED) == 0;
 }
 
 void advise_huge(void* start, size_t bytes, bool wanted) {
@@ -59,14 +59,8 @@ bool move_pages(void* from, void* to, size_t bytes) {
 }
 
 size_t address_space_limit() {
-  size_t least = SIZE_MAX;
-  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < least) {
-      least = limit.rlim_cur;
-    }
-  }
-  return least;
+  struct rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
 }
 
 bool huge_pages_always() {

@@ -26,7 +26,7 @@ void advise_huge(void* start, size_t bytes, bool wanted);
 // afterwards. False, with nothing changed, where the kernel can't.
 bool move_pages(void* from, void* to, size_t bytes);
 
-// The smaller of the limits on address space and on data (RLIMIT_AS, RLIMIT_DATA); SIZE_MAX where there is none.
+// The limit on address space (RLIMIT_AS); SIZE_MAX where there is none.
 size_t address_space_limit();
 
 // Whether the system gives huge pages without being asked.

@@ -1,0 +1,391 @@
+// Arenas: see arena.h.
+#include "core/arena.h"
+
+#include <algorithm>
+
+#include "core/commitment.h"
+#include "os/clock.h"
+#include "os/message.h"
+#include "os/options.h"
+#include "os/pages.h"
+
+namespace annex {
+
+constinit Reach primary = {nullptr, 0};
+constinit os::Lock arena_lock;
+constinit Arena arenas[kMaxArenas];
+constinit uint32_t arena_count = 0;
+
+namespace {
+
+constexpr size_t kMetadataStep = 64 * 1024;       // committed at a time: the books of 64 MiB
+constexpr size_t kSmallestArena = 2 * kHugePage;
+constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
+constexpr size_t kAddressSpaceShare = 8;          // under RLIMIT_AS an arena takes an eighth of what is allowed
+
+constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
+constexpr uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
+
+}  // namespace
+
+bool Arena::reserve(size_t bytes) {
+  base_ = static_cast<char*>(os::reserve(bytes, kHugePage));
+  if (base_ == nullptr) return false;
+  bytes_ = bytes;
+  first_ = static_cast<uint32_t>(metadata_bytes(bytes) / kGranule);
+  frontier_ = committed_ = first_;
+  commitment.reserved += bytes;
+  return true;
+}
+
+// Makes memory and metadata usable up to a new frontier.
+bool Arena::commit_to(uint32_t frontier) {
+  const uint32_t all = static_cast<uint32_t>(bytes_ / kGranule);
+  if (frontier > all) return false;
+  const size_t metadata = std::min(round_up(frontier * sizeof(Granule), kMetadataStep), metadata_bytes(bytes_));
+  if (metadata > metadata_committed_) {
+    if (!os::commit(base_ + metadata_committed_, metadata - metadata_committed_)) return false;
+    commitment.metadata += metadata - metadata_committed_;
+    commitment.committed += metadata - metadata_committed_;
+    metadata_committed_ = metadata;
+    if (this == &arenas[0]) {
+      __atomic_store_n(&primary.bytes, metadata / sizeof(Granule) * kGranule, __ATOMIC_RELAXED);
+    }
+  }
+  if (frontier > committed_) {
+    const size_t step = commit_step(size_t{committed_ - first_} * kGranule) / kGranule;
+    uint32_t target = static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(frontier, committed_ + step), all));
+    char* start = base_ + size_t{committed_} * kGranule;
+    if (!os::commit(start, size_t{target - committed_} * kGranule)) {
+      target = frontier;  // perhaps just what is needed can still be had
+      if (!os::commit(start, size_t{target - committed_} * kGranule)) return false;
+    }
+    commitment.committed += size_t{target - committed_} * kGranule;
+    committed_ = target;
+  }
+  return true;
+}
+
+Granule* Arena::granule_checked(const void* address) const {
+  Granule* granule = granule_at(address);
+  return reinterpret_cast<char*>(granule + 1) <= base_ + metadata_committed_ ? granule : nullptr;
+}
+
+// --- free runs ------------------------------------------------------------------------------------------------------
+
+// Out of the books, whole.
+void Arena::take_out(Granule* run) {
+  if (run->dirty) {
+    dirty_.remove(run);
+    age_remove(run);
+    commitment.dirty -= size_t{run->length} * kGranule;
+  } else {
+    clean_.remove(run);
+  }
+  run->kind = Kind::kNone;
+  run[run->length - 1].kind = Kind::kNone;
+}
+
+// Takes the first granules of a free run; the rest stays free, as old as it was.
+void Arena::take_front(Granule* run, uint32_t granules) {
+  const uint32_t rest = run->length - granules;
+  if (rest == 0) {
+    take_out(run);
+    return;
+  }
+  Granule* remainder = run + granules;
+  Granule* last = run + run->length - 1;
+  const bool dirty = run->dirty;
+  RunBins& bins = dirty ? dirty_ : clean_;
+  bins.remove(run);
+  remainder->kind = last->kind = Kind::kFree;
+  remainder->dirty = last->dirty = dirty;
+  remainder->length = last->length = rest;
+  remainder->magic = 0;
+  bins.insert(remainder);
+  if (dirty) {
+    age_replace(run, remainder);
+    commitment.dirty -= size_t{granules} * kGranule;
+  }
+  run->kind = Kind::kNone;
+  run[granules - 1].kind = Kind::kNone;
+}
+
+// Makes a run free, joined with its free neighbours of the same state; returns the joined run.
+Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
+  const Granule* before = head - 1;
+  if (before >= first() && before->kind == Kind::kFree && before->dirty == dirty) {
+    head -= before->length;
+    granules += head->length;
+    take_out(head);
+  }
+  Granule* after = head + granules;
+  if (after < frontier() && after->kind == Kind::kFree && after->dirty == dirty) {
+    granules += after->length;
+    take_out(after);
+  }
+  Granule* last = head + granules - 1;
+  head->kind = last->kind = Kind::kFree;
+  head->dirty = last->dirty = dirty;
+  head->length = last->length = granules;
+  head->magic = last->magic = 0;
+  (dirty ? dirty_ : clean_).insert(head);
+  return head;
+}
+
+void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
+  Granule* run = put(head, granules, true);
+  age_insert(run, now_ms);
+  commitment.dirty += size_t{run->length} * kGranule;
+}
+
+Granule* Arena::take_dirty(uint32_t granules) {
+  Granule* run = dirty_.find(granules);
+  if (run != nullptr) take_front(run, granules);
+  return run;
+}
+
+Granule* Arena::take_clean(uint32_t granules) {
+  Granule* run = clean_.find(granules);
+  if (run != nullptr) take_front(run, granules);
+  return run;
+}
+
+// Never-used granules. Small runs come out of a fresh 2 MiB piece that they share, so that what is dense stays together
+// and can have huge pages; long ones start at a multiple of 2 MiB (so that their pages can be moved by whole tables).
+Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
+  uint32_t start = frontier_;
+  const uint32_t piece_end = round_up(start, kGranulesPerHugePage);
+  if (granules > piece_end - start) start = piece_end;
+  uint32_t end = start + granules;
+  if (granules < kGranulesPerHugePage) {
+    const uint32_t whole = round_up(end, kGranulesPerHugePage);
+    if (commit_to(whole)) end = whole;
+  }
+  if (!commit_to(end)) return nullptr;
+  const uint32_t gap = start - frontier_;
+  Granule* gap_head = frontier();
+  frontier_ = end;
+  if (gap > 0) put_clean(gap_head, gap);
+  Granule* run = metadata() + start;
+  char* address = start_of(run);
+  const size_t bytes = size_t{end - start} * kGranule;
+  if (huge_pages) {
+    os::advise_huge(address, bytes, true);
+    commitment.huge += bytes;
+  } else if (commitment.huge_pages_always) {
+    os::advise_huge(address, bytes, false);
+  }
+  run->kind = run[granules - 1].kind = Kind::kNone;
+  if (end > start + granules) put_clean(run + granules, end - start - granules);
+  return run;
+}
+
+bool Arena::take_following(Granule* end, uint32_t granules) {
+  if (end == frontier()) {
+    const uint32_t wanted = frontier_ + granules;
+    if (!commit_to(wanted)) return false;
+    frontier_ = wanted;
+    end[granules - 1].kind = Kind::kNone;
+    return true;
+  }
+  if (end > frontier() || end->kind != Kind::kFree || end->length < granules) return false;
+  take_front(end, granules);
+  return true;
+}
+
+// --- the arenas together --------------------------------------------------------------------------------------------
+
+namespace {
+
+bool add_arena(size_t bytes, size_t least) {
+  if (arena_count == kMaxArenas) return false;
+  for (; bytes >= least; bytes = round_up(bytes / 2, kHugePage)) {
+    if (arenas[arena_count].reserve(bytes)) {
+      __atomic_store_n(&arena_count, arena_count + 1, __ATOMIC_RELEASE);
+      return true;
+    }
+    if (bytes == least) break;
+    if (bytes / 2 < least) bytes = least * 2;
+  }
+  return false;
+}
+
+size_t standard_arena() {
+  const size_t limit = os::address_space_limit();
+  size_t bytes = std::min(os::options.reserve_bytes, kLargestArena);
+  if (limit != SIZE_MAX) bytes = std::min(bytes, limit / kAddressSpaceShare);
+  return std::max(round_up(bytes, kHugePage), kSmallestArena);
+}
+
+bool set_up_locked() {
+  if (arena_count > 0) return true;
+  os::read_options();
+  commitment.huge_pages_always = os::huge_pages_always();
+  if (!add_arena(standard_arena(), kSmallestArena)) return false;
+  primary.base = arenas[0].base();
+  return true;
+}
+
+void mark(Granule* run, uint32_t granules, Purpose purpose) {
+  if (purpose == Purpose::kSpan) {
+    run[granules - 1].kind = Kind::kSpanTail;
+    run[granules - 1].length = granules;
+    run->kind = Kind::kSpan;
+    run->length = granules;
+    return;
+  }
+  run->kind = Kind::kSlab;
+  for (uint32_t i = 1; i < granules; ++i) {
+    run[i].kind = Kind::kSlabTail;
+    run[i].back = static_cast<uint8_t>(i);
+    run[i].magic = 0;
+  }
+}
+
+// Nothing inside what is becoming a free run may look like a slab or a span.
+void unmark(Granule* run, uint32_t granules, Purpose purpose) {
+  run[granules - 1].kind = Kind::kNone;
+  const uint32_t marked = purpose == Purpose::kSlab ? granules : 1;
+  for (uint32_t i = 0; i < marked; ++i) run[i].kind = Kind::kNone;
+}
+
+void account_taken(size_t bytes, Purpose purpose) {
+  commitment.live += bytes;
+  commitment.peak = std::max(commitment.peak, commitment.live);
+  if (purpose == Purpose::kSpan) {
+    commitment.spans += bytes;
+    note_touched(bytes);
+  }
+}
+
+void account_given(size_t bytes, Purpose purpose) {
+  commitment.live -= bytes;
+  if (purpose == Purpose::kSpan) {
+    commitment.spans -= bytes;
+    note_untouched(bytes);
+  }
+}
+
+bool limit_allows(size_t bytes) {
+  const size_t limit = os::options.max_heap_bytes;
+  return limit == 0 || (bytes <= limit && commitment.live <= limit - bytes);
+}
+
+template <class Take>
+Granule* first_arena_that(Take take) {
+  for (uint32_t i = 0; i < arena_count; ++i) {
+    if (Granule* run = take(arenas[i])) return run;
+  }
+  return nullptr;
+}
+
+Granule* take_unmarked(uint32_t granules, Purpose purpose, bool* clean) {
+  const size_t bytes = size_t{granules} * kGranule;
+  const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
+  *clean = false;
+  if (Granule* run = first_arena_that([=](Arena& arena) { return arena.take_dirty(granules); })) return run;
+  *clean = true;
+  if (purpose == Purpose::kSpan) before_growth(bytes);
+  if (Granule* run = first_arena_that(from_clean)) return run;
+  const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(bytes);
+  const auto from_frontier = [=](Arena& arena) { return arena.take_frontier(granules, huge); };
+  if (Granule* run = first_arena_that(from_frontier)) return run;
+  // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.
+  purge_all_locked();
+  if (Granule* run = first_arena_that(from_clean)) return run;
+  const size_t metadata = bytes / kGranule * sizeof(Granule);
+  const size_t least = std::max(round_up(bytes + metadata + kHugePage, kHugePage), kSmallestArena);
+  if (!add_arena(std::max(standard_arena(), least), least)) return nullptr;
+  return arenas[arena_count - 1].take_frontier(granules, huge);
+}
+
+// A longer run, its ends cut off.
+Granule* take_aligned(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean) {
+  Granule* run = take_unmarked(granules + alignment - 1, purpose, clean);
+  if (run == nullptr) return nullptr;
+  Arena& arena = *arena_of(run);
+  const uint32_t misaligned =
+      static_cast<uint32_t>((reinterpret_cast<uintptr_t>(arena.start_of(run)) >> kGranuleShift) & (alignment - 1));
+  const uint32_t front = misaligned == 0 ? 0 : alignment - misaligned;
+  const uint32_t back = alignment - 1 - front;
+  run[front].kind = run[front + granules - 1].kind = Kind::kNone;
+  const auto put = [&](Granule* head, uint32_t length) {
+    if (length == 0) return;
+    if (*clean) {
+      arena.put_clean(head, length);
+    } else {
+      arena.put_dirty(head, length, os::now_ms());
+    }
+  };
+  put(run, front);
+  put(run + front + granules, back);
+  return run + front;
+}
+
+}  // namespace
+
+bool set_up() {
+  os::Guard guard(arena_lock);
+  return set_up_locked();
+}
+
+Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean) {
+  os::Guard guard(arena_lock);
+  const size_t bytes = size_t{granules} * kGranule;
+  if (!set_up_locked() || !limit_allows(bytes)) return nullptr;
+  Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, clean)
+                                : take_aligned(granules, alignment, purpose, clean);
+  if (run == nullptr) return nullptr;
+  mark(run, granules, purpose);
+  account_taken(bytes, purpose);
+  return run;
+}
+
+void give_run(Granule* head, uint32_t granules, Purpose purpose) {
+  os::Guard guard(arena_lock);
+  const uint64_t now = os::now_ms();
+  unmark(head, granules, purpose);
+  account_given(size_t{granules} * kGranule, purpose);
+  arena_of(head)->put_dirty(head, granules, now);
+  after_give(now);
+}
+
+bool resize_span(Granule* head, uint32_t granules) {
+  os::Guard guard(arena_lock);
+  const uint32_t before = head->length;
+  if (granules == before) return true;
+  Arena& arena = *arena_of(head);
+  if (granules > before) {
+    const size_t more = size_t{granules - before} * kGranule;
+    if (!limit_allows(more) || !arena.take_following(head + before, granules - before)) return false;
+    head[before - 1].kind = Kind::kNone;
+    account_taken(more, Purpose::kSpan);
+    mark(head, granules, Purpose::kSpan);
+  } else {
+    head[before - 1].kind = Kind::kNone;
+    mark(head, granules, Purpose::kSpan);
+    account_given(size_t{before - granules} * kGranule, Purpose::kSpan);
+    const uint64_t now = os::now_ms();
+    arena.put_dirty(head + granules, before - granules, now);
+    after_give(now);
+  }
+  return true;
+}
+
+Arena* arena_of(const void* address) {
+  const uint32_t count = __atomic_load_n(&arena_count, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (arenas[i].contains(address)) return &arenas[i];
+  }
+  return nullptr;
+}
+
+Granule* granule_of(const void* address) {
+  const Arena* arena = arena_of(address);
+  return arena == nullptr ? nullptr : arena->granule_checked(address);
+}
+
+char* start_of(const Granule* granule) { return arena_of(granule)->start_of(granule); }
+
+}  // namespace annex

@@ -1,0 +1,117 @@
+// Arenas: where runs of granules come from and go back to.
+//
+// One arena is reserved at the start, as large as ANNEX_RESERVE says (1 TiB: addresses are free). Where that is
+// refused, or under a limit on address space, smaller ones are reserved and chained. Blocks of the first arena are
+// found by arithmetic alone (`primary`); those of the others take a short search on the slow path of free.
+//
+//   arena = [ metadata: one Granule for each granule of the arena ][ granules ... frontier | never used ... ]
+//
+// A run is taken from, in this order: dirty runs (no page fault, no growth), clean runs, the frontier. Dirty and clean
+// neighbours are not joined, so that each byte's state stays known. The policies of growing and giving back are in
+// commitment.h.
+//
+// Synchronization: the functions below take the arena lock. arena_lock itself is exposed for fork and for walks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/granule.h"
+#include "core/run_bins.h"
+#include "os/lock.h"
+
+namespace annex {
+
+// The first arena, as the fast paths see it: bytes is 0 until the library is set up.
+struct Reach {
+  char* base;
+  size_t bytes;
+};
+extern constinit Reach primary;
+
+extern constinit os::Lock arena_lock;
+
+class Arena {
+ public:
+  // Reserves `bytes` (a multiple of kHugePage). False where the system refuses.
+  bool reserve(size_t bytes);
+  bool contains(const void* address) const {
+    return static_cast<size_t>(static_cast<const char*>(address) - base_) < bytes_;
+  }
+  Granule* metadata() const { return reinterpret_cast<Granule*>(base_); }
+  Granule* granule_at(const void* address) const {
+    return metadata() + (static_cast<size_t>(static_cast<const char*>(address) - base_) >> kGranuleShift);
+  }
+  // The same, or nullptr where no metadata has been needed yet, so that the address can't be in use.
+  Granule* granule_checked(const void* address) const;
+  char* start_of(const Granule* granule) const {
+    return base_ + (static_cast<size_t>(granule - metadata()) << kGranuleShift);
+  }
+  char* base() const { return base_; }
+  size_t bytes() const { return bytes_; }
+  Granule* first() const { return metadata() + first_; }
+  Granule* frontier() const { return metadata() + frontier_; }
+
+  // The rest is called with the lock held. A run that is taken has lost its kind; whoever takes it gives it a new one
+  // before the lock is let go. nullptr where there is none.
+  Granule* take_dirty(uint32_t granules);
+  Granule* take_clean(uint32_t granules);
+  Granule* take_frontier(uint32_t granules, bool huge_pages);
+  void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
+  void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
+  // Takes the granules from `end` on, if they are free.
+  bool take_following(Granule* end, uint32_t granules);
+  // Takes a whole dirty run out, to be given back and then put_clean.
+  void take_for_purge(Granule* run) {
+    take_out(run);
+    run->kind = run[run->length - 1].kind = Kind::kPurging;
+  }
+
+ private:
+  static constexpr size_t metadata_bytes(size_t bytes) {
+    const size_t needed = bytes / kGranule * sizeof(Granule);
+    return (needed + kGranule - 1) & ~(kGranule - 1);
+  }
+  bool commit_to(uint32_t frontier);
+  void take_out(Granule* run);
+  void take_front(Granule* run, uint32_t granules);
+  Granule* put(Granule* head, uint32_t granules, bool dirty);
+
+  char* base_ = nullptr;
+  size_t bytes_ = 0;
+  uint32_t first_ = 0;               // granule after the metadata
+  uint32_t frontier_ = 0;            // first granule never used
+  uint32_t committed_ = 0;           // granules readable and writable: frontier_ <= committed_
+  size_t metadata_committed_ = 0;    // bytes
+  RunBins dirty_;
+  RunBins clean_;
+};
+
+inline constexpr size_t kMaxArenas = 64;
+extern constinit Arena arenas[kMaxArenas];
+extern constinit uint32_t arena_count;  // grows under the lock; read with acquire
+
+// Sets the library up (reads the environment, reserves the first arena) if that has not been done. False where not
+// even a small arena could be reserved.
+bool set_up();
+
+// What a run is for. Slabs are dense: whatever huge page they get is soon filled.
+enum class Purpose : uint8_t { kSlab, kSpan };
+
+// A run of `granules` (already marked as a slab or a span), its address a multiple of `alignment` granules; nullptr
+// where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. *clean tells whether it reads as zero.
+Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean);
+
+// Takes a run back, for which the caller holds nothing any more; it becomes dirty.
+void give_run(Granule* head, uint32_t granules, Purpose purpose);
+
+// Lengthens a span in place where what follows is free, or shortens it.
+bool resize_span(Granule* head, uint32_t granules);
+
+// The arena and the metadata of an address; nullptr for an address in no arena.
+Arena* arena_of(const void* address);
+Granule* granule_of(const void* address);
+// The address of a granule.
+char* start_of(const Granule* granule);
+
+}  // namespace annex

@@ -1,0 +1,166 @@
+// Balanced commitment: see commitment.h, where the policy stands as formulas.
+#include "core/commitment.h"
+
+#include <algorithm>
+#include <sched.h>
+
+#include "core/arena.h"
+#include "os/clock.h"
+#include "os/helper_thread.h"
+#include "os/message.h"
+#include "os/options.h"
+#include "os/pages.h"
+
+namespace annex {
+
+constinit Commitment commitment;
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kSmallestStep = kMiB;
+constexpr size_t kLargestStep = 64 * kMiB;
+constexpr size_t kDirtySlack = 2 * kMiB;         // not worth a purge
+constexpr long kLongestSleepMs = 60 * 1000;
+
+// Gives one run back, without the lock for as long as the kernel takes.
+size_t purge_run(Granule* run) {
+  Arena& arena = *arena_of(run);
+  const uint32_t granules = run->length;
+  const size_t bytes = size_t{granules} * kGranule;
+  arena.take_for_purge(run);
+  ++commitment.purging;
+  arena_lock.unlock();
+  const bool purged = os::purge(arena.start_of(run), bytes);
+  arena_lock.lock();
+  --commitment.purging;
+  if (!purged) {
+    // Locked in memory (mlock): it stays resident, and what it holds is not zero. Kept as dirty, as if just freed.
+    arena.put_dirty(run, granules, os::now_ms());
+    return 0;
+  }
+  arena.put_clean(run, granules);
+  commitment.purged_total += bytes;
+  return bytes;
+}
+
+bool expired(const Granule* run, uint64_t now) {
+  return now - run->freed_ms >= static_cast<uint64_t>(os::options.purge_delay_ms);
+}
+
+// Purges what has been free for the delay; at most what was dirty on entry, so that it ends.
+void purge_expired(uint64_t now) {
+  size_t budget = commitment.dirty;
+  while (commitment.oldest != nullptr && expired(commitment.oldest, now) && budget > 0) {
+    const size_t bytes = size_t{commitment.oldest->length} * kGranule;
+    budget -= std::min(budget, bytes);
+    if (purge_run(commitment.oldest) == 0) break;
+  }
+}
+
+// The helper thread: waits for the oldest dirty run to come of age, and ends when there is none.
+void help() {
+  os::Guard guard(arena_lock);
+  for (;;) {
+    const uint64_t now = os::now_ms();
+    purge_expired(now);
+    if (commitment.oldest == nullptr) break;
+    const long due = static_cast<long>(commitment.oldest->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
+    arena_lock.unlock();
+    os::helper_sleep_ms(std::clamp(due, 10L, kLongestSleepMs));
+    arena_lock.lock();
+  }
+  commitment.helper_running = false;
+}
+
+bool proved_to_grow() {
+  const size_t touched = commitment.touched.load(std::memory_order_relaxed);
+  return touched >= kProofOfGrowth && touched >= commitment.live / 4 * 3;
+}
+
+}  // namespace
+
+size_t commit_step(size_t committed) { return std::clamp(committed / 4, kSmallestStep, kLargestStep); }
+
+bool slabs_want_huge_pages() {
+  if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
+  return proved_to_grow();
+}
+
+bool span_wants_huge_pages(size_t bytes) {
+  if (bytes < kHugePage) return os::options.huge_pages == os::HugePages::kAlways;
+  return slabs_want_huge_pages() && (bytes <= commitment.live || os::options.huge_pages == os::HugePages::kAlways);
+}
+
+void age_insert(Granule* run, uint64_t now_ms) {
+  run->freed_ms = now_ms;
+  run->newer = nullptr;
+  run->older = commitment.newest;
+  (run->older != nullptr ? run->older->newer : commitment.oldest) = run;
+  commitment.newest = run;
+}
+
+void age_remove(Granule* run) {
+  (run->older != nullptr ? run->older->newer : commitment.oldest) = run->newer;
+  (run->newer != nullptr ? run->newer->older : commitment.newest) = run->older;
+}
+
+void age_replace(Granule* run, Granule* by) {
+  by->freed_ms = run->freed_ms;
+  by->older = run->older;
+  by->newer = run->newer;
+  (by->older != nullptr ? by->older->newer : commitment.oldest) = by;
+  (by->newer != nullptr ? by->newer->older : commitment.newest) = by;
+}
+
+void after_give(uint64_t now_ms) {
+  const int64_t delay = os::options.purge_delay_ms;
+  if (delay < 0 || commitment.helper_running || commitment.dirty < kDirtySlack) return;
+  if (delay > 0 && os::options.background) {
+    commitment.helper_running = os::start_helper(help);
+  } else {
+    purge_expired(now_ms);
+  }
+}
+
+void before_growth(size_t bytes) {
+  if (os::options.purge_delay_ms < 0) return;
+  while (commitment.oldest != nullptr && commitment.dirty > std::max(kDirtySlack, commitment.live / 8) &&
+         commitment.live + commitment.dirty + bytes > commitment.peak) {
+    if (purge_run(commitment.oldest) == 0) return;
+  }
+}
+
+size_t purge_all_locked() {
+  size_t total = 0;
+  size_t budget = commitment.dirty;
+  while (commitment.oldest != nullptr && budget > 0) {
+    budget -= std::min(budget, size_t{commitment.oldest->length} * kGranule);
+    const size_t purged = purge_run(commitment.oldest);
+    if (purged == 0) break;
+    total += purged;
+  }
+  return total;
+}
+
+size_t purge_all() {
+  os::Guard guard(arena_lock);
+  return purge_all_locked();
+}
+
+void commitment_before_fork() {
+  arena_lock.lock();
+  while (commitment.purging > 0) {
+    arena_lock.unlock();
+    sched_yield();
+    arena_lock.lock();
+  }
+}
+
+void commitment_after_fork() {
+  arena_lock.reset_after_fork();
+  commitment.helper_running = false;
+  os::forget_helper_after_fork();
+}
+
+}  // namespace annex

@@ -1,0 +1,88 @@
+// Balanced commitment: when memory is taken from the system, in which pieces, and when it goes back.
+//
+// Exgen-Malloc names the policy but does not publish it; this one is our reconstruction, chosen by the measurements in
+// docs/commitment.md. With, in bytes,
+//
+//   live      in runs that are slabs or spans          dirty     free and perhaps resident
+//   touched   of live, ever written: carved blocks, and spans whole
+//   peak      the largest live so far
+//
+// taking memory:
+//   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
+//   proved to grow  : touched >= 16 MiB and touched >= 3/4 live
+//   huge pages      for a fresh 2 MiB of slabs once the heap has proved to grow, and for a fresh span of n bytes,
+//                   n >= 2 MiB, if also n <= live (what is asked for speculatively is never more than what is known to
+//                   be used). None before, so that a small heap pays 4 KiB at a time.
+//
+// giving memory back:
+//   delay           a dirty run goes back when it has been free for ANNEX_PURGE_DELAY; in an idle process too, by a
+//                   helper thread that lives only while there is something to wait for
+//   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
+//                   dirty <= max(2 MiB, live / 8)  or  live + dirty + n <= peak.
+//                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
+//
+// Memory is given back with MADV_DONTNEED, never MADV_FREE: monitors see it go at once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/granule.h"
+
+namespace annex {
+
+// Under the arena lock, except `touched`.
+struct Commitment {
+  size_t reserved = 0;
+  size_t committed = 0;
+  size_t metadata = 0;
+  size_t live = 0;
+  size_t spans = 0;  // of live, in spans
+  size_t dirty = 0;
+  size_t peak = 0;
+  size_t purged_total = 0;
+  size_t huge = 0;
+  std::atomic<size_t> touched{0};
+
+  Granule* oldest = nullptr;  // dirty runs by age
+  Granule* newest = nullptr;
+  uint32_t purging = 0;       // runs being given back at this moment, with the lock let go
+  bool helper_running = false;
+  bool huge_pages_always = false;  // the system gives them unasked; known from set-up on
+};
+extern constinit Commitment commitment;
+
+// A heap has carved fresh blocks out of a slab, or given a slab with carved blocks back.
+inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std::memory_order_relaxed); }
+inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, std::memory_order_relaxed); }
+
+inline constexpr size_t kProofOfGrowth = size_t{16} << 20;
+
+// Whether a heap of this size may carve generously: what it takes next is likely in huge pages, or soon used.
+inline bool touching_is_cheap() { return commitment.touched.load(std::memory_order_relaxed) >= kProofOfGrowth; }
+
+// With the arena lock held:
+size_t commit_step(size_t committed);
+bool slabs_want_huge_pages();
+bool span_wants_huge_pages(size_t bytes);
+// Keeps the list of dirty runs in order of age.
+void age_insert(Granule* run, uint64_t now_ms);
+void age_remove(Granule* run);
+void age_replace(Granule* run, Granule* by);
+// Starts the helper where there is enough to wait for; purges at once where the delay is 0.
+void after_give(uint64_t now_ms);
+// The growth rule, before `bytes` of clean memory are touched by a span. Lets go of the lock while it purges.
+void before_growth(size_t bytes);
+
+// Gives every dirty run back; returns the bytes. Lets go of the lock meanwhile.
+size_t purge_all_locked();
+
+// Without the lock: the same.
+size_t purge_all();
+
+// Around fork: takes the lock when nothing is half given back; in the child, there is no helper.
+void commitment_before_fork();
+void commitment_after_fork();
+
+}  // namespace annex

@@ -1,0 +1,116 @@
+// Granules and their metadata: the vocabulary of the core.
+//
+//   arena     one reserved range of addresses, cut into granules
+//   granule   64 KiB of an arena; the unit in which slabs and spans are made
+//   run       consecutive granules that are one thing: a slab, a span, or free
+//   slab      a run whose blocks all have one size class; it belongs to one heap
+//   span      a run that is one large block
+//   block     what malloc returns
+//   clean     free and never touched, or given back to the system: reads as zero, costs no memory
+//   dirty     free and (perhaps) still resident
+//
+// Metadata is segregated (SpeedMalloc section 4, NextGen-Malloc section 3): an array of Granule, 64 bytes for each
+// 64 KiB, stands at the start of the arena, so that a block and its metadata never share a line or a page, and
+//
+//   granule_of(p) = metadata + (p - base) / 64 KiB
+//
+// needs no load. Only the first granule of a run (its head) and the last one are kept up to date; whatever lies
+// between has magic 0 and a kind that is neither a head nor free at either end of an allocated run.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/size_class.h"
+
+namespace annex {
+
+inline constexpr size_t kGranuleShift = 16;
+inline constexpr size_t kGranule = size_t{1} << kGranuleShift;
+inline constexpr size_t kHugePage = size_t{2} << 20;
+inline constexpr uint32_t kGranulesPerHugePage = kHugePage / kGranule;
+
+class Heap;
+
+// A free block; its first word links it to the next one of its list.
+struct Block {
+  Block* next;
+};
+
+enum class Kind : uint8_t {
+  kNone,      // never used, or inside a run
+  kSlab,      // head of a slab
+  kSlabTail,  // a later granule of a slab: `back` granules after its head
+  kSpan,      // head of a span
+  kSpanTail,  // last granule of a span of several
+  kFree,      // head or last granule of a free run
+  kPurging,   // head or last granule of a run that is being given back
+};
+
+// Where a slab stands with its heap.
+enum class SlabState : uint8_t {
+  kCurrent,  // its blocks are what the heap's free list was filled from
+  kFull,     // too few free blocks to be worth a visit; in no list
+  kPartial,  // in the heap's list of slabs with blocks to give
+};
+
+struct alignas(64) Granule {
+  // What free() needs for a block of its own heap comes first: one line, one load each.
+  union {
+    Block* free;     // slab: blocks freed since the heap last took the list
+    Granule* newer;  // free dirty run: the next one in order of age
+  };
+  // ceil(2^32 / block size) for a slab of one granule, 0 for everything else. An offset is a multiple of the block
+  // size exactly where uint32(offset * magic) < magic, so one comparison tells valid blocks of one-granule slabs from
+  // interior pointers and from whatever must take the slow path.
+  uint32_t magic;
+  // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
+  //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
+  //   otherwise:   floor = 0, and until counts down to empty
+  uint16_t until;
+  uint16_t floor;
+  union {
+    Heap* owner;     // slab; constant while it has blocks in use
+    size_t bytes;    // span: usable size, a multiple of the page size
+    Granule* older;  // free dirty run
+  };
+  union {
+    uint64_t remote;    // slab, shared flavour: the batch of blocks freed by other threads (remote/batch.h); atomic
+    uint64_t freed_ms;  // free dirty run: since when
+  };
+  Granule* inbox_next;  // slab, shared flavour: next in the owner's inbox
+  Granule* next;        // in a list of partial slabs, or of free runs of like length
+  Granule* previous;
+  union {
+    struct {
+      uint16_t carved;    // slab: blocks made so far, from its start
+      uint16_t capacity;  // slab: blocks that fit
+    };
+    uint32_t length;  // span or free run: granules; in its head and its last granule
+  };
+  Kind kind;
+  union {
+    SizeClass size_class;  // slab
+    bool dirty;            // free run
+  };
+  union {
+    SlabState state;  // slab
+    uint8_t back;     // slab tail
+  };
+  bool fresh;  // slab: its uncarved part has never been touched; span: reads as zero (until handed out)
+};
+static_assert(sizeof(Granule) == 64);
+
+// Slabs: one granule for blocks of up to 8 KiB, four above, so that the part of a slab that no block covers stays small.
+inline constexpr size_t kMaxOneGranule = 8192;
+constexpr uint32_t slab_granules(SizeClass c) { return block_size(c) <= kMaxOneGranule ? 1 : 4; }
+constexpr uint32_t slab_capacity(SizeClass c) {
+  return static_cast<uint32_t>(slab_granules(c) * kGranule / block_size(c));
+}
+constexpr uint32_t slab_magic(SizeClass c) {
+  return slab_granules(c) == 1 ? static_cast<uint32_t>(((uint64_t{1} << 32) + block_size(c) - 1) / block_size(c)) : 0;
+}
+static_assert(slab_capacity(0) <= UINT16_MAX);
+
+}  // namespace annex

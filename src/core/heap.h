@@ -1,0 +1,81 @@
+// A heap: the slabs of one owner, and the free lists from which it allocates. Single-threaded code, no atomics.
+//
+// One allocation, from fast to slow:
+//   1. pop from free[class]                                       (the front ends inline this)
+//   2. refill: take what has been freed into the current slab, whole, in O(1)
+//   3. refill: the first partial slab becomes current
+//   4. refill: carve fresh blocks out of the current slab, a page or so at a time
+//   5. refill: take a new slab from the arena
+//
+// The free lists live here, not in the slabs: a list moves as a whole, so malloc keeps no count. All blocks of a list
+// count as used. free() pushes to the slab's own list and counts one number down; the events that need work (a full
+// slab has a fair share of free blocks again; a slab is empty) are where that number reaches zero. Keeping what is
+// freed apart from what is allocated from also avoids that every malloc waits for the store of the free before it.
+//
+// From: Exgen-Malloc (one heap, one free list per slab, one layer of metadata); the lazily carved slabs are common to
+// several allocators.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/granule.h"
+
+namespace annex {
+
+// A statistic: written by one thread, read by any.
+class Counter {
+ public:
+  void operator++() { __atomic_store_n(&value_, value_ + 1, __ATOMIC_RELAXED); }
+  uint64_t value() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
+
+ private:
+  uint64_t value_ = 0;
+};
+
+class Heap {
+ public:
+  // The blocks that malloc pops, by class; all of one list are from the class's current slab.
+  Block* free[kClasses] = {};
+
+  // A non-empty list of blocks of the class, for free[c] or wherever the caller keeps it; nullptr where memory is
+  // exhausted.
+  Block* refill(SizeClass c);
+
+  // A block of a slab of this heap comes back. `head` is the slab's first granule.
+  void put_back(Granule* head, Block* block) {
+    block->next = head->free;
+    head->free = block;
+    if (--head->until == 0) settle(head, head->floor);
+  }
+  // A chain of `count` blocks of one slab comes back.
+  void put_back(Granule* head, Block* first, Block* last, uint32_t count);
+
+  // free() has counted the slab down to an event; `used` blocks are still in use.
+  void settle(Granule* head, uint32_t used);
+
+  // Puts the lists in `lists` (free, or the caller's) back into their slabs and lets go of every empty slab.
+  void flush(Block** lists);
+
+  Counter refills;
+
+ private:
+  struct List {
+    Granule* first = nullptr;
+    Granule* last = nullptr;
+  };
+
+  Block* take(Granule* slab);
+  Block* carve(Granule* slab);
+  Granule* new_slab(SizeClass c);
+  void retire(Granule* slab);
+  void let_go(Granule* slab);
+  void push_front(Granule* slab);
+  void push_back(Granule* slab);
+  void unlink(Granule* slab);
+
+  Granule* current_[kClasses] = {};
+  List partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
+};
+
+}  // namespace annex

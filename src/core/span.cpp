@@ -1,0 +1,54 @@
+// Spans: see span.h.
+#include "core/span.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/arena.h"
+#include "os/pages.h"
+
+namespace annex {
+
+namespace {
+
+// Below this, copying is as cheap as a system call.
+constexpr size_t kMoveFrom = size_t{1} << 20;
+// Each move can leave a mapping of its own, and a process may have 65,530 of them.
+constexpr uint32_t kMostMoves = 16384;
+std::atomic<uint32_t> moves{0};
+
+size_t round_to_pages(size_t bytes) { return (bytes + os::page_size() - 1) & ~(os::page_size() - 1); }
+size_t granules_for(size_t bytes) { return (bytes + kGranule - 1) >> kGranuleShift; }
+
+}  // namespace
+
+void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
+  const size_t usable = round_to_pages(bytes);
+  const size_t granules = granules_for(usable);
+  const size_t alignment_granules = std::max<size_t>(alignment >> kGranuleShift, 1);
+  if (granules + alignment_granules > kLongestRun) return nullptr;
+  Granule* head = take_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), Purpose::kSpan, zero);
+  if (head == nullptr) return nullptr;
+  head->magic = 0;
+  head->bytes = usable;
+  return start_of(head);
+}
+
+void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan); }
+
+bool resize_span_in_place(Granule* head, size_t bytes) {
+  const size_t usable = round_to_pages(bytes);
+  const size_t granules = granules_for(usable);
+  if (granules > kLongestRun || !resize_span(head, static_cast<uint32_t>(granules))) return false;
+  head->bytes = usable;
+  return true;
+}
+
+bool move_span(Granule* from, Granule* to) {
+  if (from->bytes < kMoveFrom || to->bytes < from->bytes) return false;
+  if (moves.load(std::memory_order_relaxed) >= kMostMoves) return false;
+  moves.fetch_add(1, std::memory_order_relaxed);
+  return os::move_pages(start_of(from), start_of(to), from->bytes);
+}
+
+}  // namespace annex

@@ -1,0 +1,25 @@
+// Spans: requests above kMaxSmall, each a run of its own. A span's usable size is rounded up to pages, its address range
+// to granules: addresses cost nothing, and only the pages that are written cost memory.
+//
+// Synchronization: a span belongs to whoever holds its block; the arena lock guards the rest.
+#pragma once
+
+#include <cstddef>
+
+#include "core/granule.h"
+
+namespace annex {
+
+// `alignment` is a power of two; up to kGranule costs nothing. nullptr where memory is exhausted. *zero tells whether
+// the block reads as zero.
+void* allocate_span(size_t bytes, size_t alignment, bool* zero);
+void free_span(Granule* head);
+
+// Makes the span's usable size at least `bytes` (> kMaxSmall) without moving it: within its range, into what follows it
+// if that is free, or by giving the end back.
+bool resize_span_in_place(Granule* head, size_t bytes);
+
+// Moves a span's content to a longer span by moving pages where that is cheaper than copying; false: the caller copies.
+bool move_span(Granule* from, Granule* to);
+
+}  // namespace annex

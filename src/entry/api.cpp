@@ -1,0 +1,66 @@
+// The functions of annex.h.
+#include "annex/annex.h"
+
+#include <cerrno>
+
+#include "core/block.h"
+#include "entry/family.h"
+#include "entry/lifetime.h"
+#include "entry/visibility.h"
+#include "observe/report.h"
+#include "observe/walk.h"
+
+#define ANNEX_STRING_(x) #x
+#define ANNEX_STRING(x) ANNEX_STRING_(x)
+
+using namespace annex;
+
+extern "C" {
+
+ANNEX_EXPORT const char* annex_version(void) {
+#ifdef ANNEX_SOLO
+  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH) " solo";
+#else
+  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH) " shared";
+#endif
+}
+
+ANNEX_EXPORT void* annex_malloc(size_t bytes) { return front::allocate(bytes); }
+ANNEX_EXPORT void* annex_calloc(size_t count, size_t bytes) { return entry::allocate_array(count, bytes); }
+ANNEX_EXPORT void annex_free(void* block) { front::release(block); }
+ANNEX_EXPORT void* annex_aligned_alloc(size_t alignment, size_t bytes) {
+  return entry::allocate_aligned_checked(alignment, bytes);
+}
+ANNEX_EXPORT void* annex_realloc(void* block, size_t bytes) { return entry::reallocate_or_free(block, bytes); }
+ANNEX_EXPORT size_t annex_usable_size(const void* block) {
+  return block == nullptr ? 0 : usable_size(block_or_die(block));
+}
+
+ANNEX_EXPORT int annex_stats(annex_stats_t* out) {
+  if (out == nullptr) {
+    errno = EINVAL;
+    return -1;
+  }
+  *out = observe::gather();
+  return 0;
+}
+
+ANNEX_EXPORT size_t annex_stats_json(char* buffer, size_t size) {
+  os::Text text(buffer, size > 0 ? size - 1 : 0);
+  observe::as_json(observe::gather(), text);
+  if (size > 0) buffer[text.stored()] = '\0';
+  return text.size();
+}
+
+ANNEX_EXPORT size_t annex_purge(void) { return front::give_back(); }
+
+ANNEX_EXPORT int annex_owns(const void* address) {
+  const Arena* arena = arena_of(address);
+  return arena != nullptr && arena->granule_at(address) >= arena->first() && arena->granule_checked(address) != nullptr;
+}
+
+ANNEX_EXPORT int annex_heap_walk(int (*visit)(const annex_region* region, void* context), void* context) {
+  return observe::walk(visit, context);
+}
+
+}  // extern "C"

@@ -1,0 +1,64 @@
+// What the members of the malloc family have in common, whatever names they go by.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "core/block.h"
+#include "core/span.h"
+#include "front/front.h"
+#include "front/request.h"
+
+namespace annex::entry {
+
+constexpr bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+inline void* allocate_array(size_t count, size_t bytes) {
+  size_t total;
+  if (__builtin_mul_overflow(count, bytes, &total)) return front::out_of_memory();
+  return front::allocate_zeroed(total);
+}
+
+// `alignment` is a power of two.
+inline void* allocate_aligned(size_t alignment, size_t bytes) {
+  return alignment <= kMinAlignment ? front::allocate(bytes) : front::allocate_aligned(alignment, bytes);
+}
+
+// aligned_alloc as C23 and glibc 2.38 have it.
+inline void* allocate_aligned_checked(size_t alignment, size_t bytes) {
+  if (!is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return allocate_aligned(alignment, bytes);
+}
+
+// realloc, `bytes` not 0 or `block` NULL. In place where the block can hold the new size without wasting more than half
+// of itself; then for spans by resizing them; then by moving pages; then by copying.
+inline void* reallocate(void* block, size_t bytes) {
+  if (block == nullptr) return front::allocate(bytes);
+  Granule* head = block_or_die(block);
+  const size_t usable = usable_size(head);
+  if (bytes <= usable && bytes >= usable / 2) return block;
+  const bool span = head->kind == Kind::kSpan;
+  if (span && bytes > kMaxSmall && bytes <= front::kMaxRequest && resize_span_in_place(head, bytes)) return block;
+  void* moved = front::allocate(bytes);
+  if (moved == nullptr) return bytes < usable ? block : nullptr;
+  if (!(span && bytes > usable && move_span(head, granule_of(moved)))) {
+    memcpy(moved, block, bytes < usable ? bytes : usable);
+  }
+  front::release(block);
+  return moved;
+}
+
+// realloc: size 0 frees the block and returns nullptr, as glibc does.
+inline void* reallocate_or_free(void* block, size_t bytes) {
+  if (bytes == 0 && block != nullptr) {
+    front::release(block);
+    return nullptr;
+  }
+  return reallocate(block, bytes);
+}
+
+}  // namespace annex::entry

@@ -1,0 +1,83 @@
+// The malloc family by its C names. Taken together with glibc.cpp this is every allocation function that glibc exports,
+// so that no program gets a block from one allocator and gives it to another.
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/block.h"
+#include "entry/family.h"
+#include "entry/lifetime.h"
+#include "entry/visibility.h"
+#include "os/pages.h"
+
+using namespace annex;
+
+extern "C" {
+
+ANNEX_EXPORT void* malloc(size_t bytes) noexcept { return front::allocate(bytes); }
+ANNEX_EXPORT void free(void* block) noexcept { front::release(block); }
+ANNEX_EXPORT void* calloc(size_t count, size_t bytes) noexcept { return entry::allocate_array(count, bytes); }
+ANNEX_EXPORT void* realloc(void* block, size_t bytes) noexcept { return entry::reallocate_or_free(block, bytes); }
+
+ANNEX_EXPORT void* reallocarray(void* block, size_t count, size_t bytes) noexcept {
+  size_t total;
+  if (__builtin_mul_overflow(count, bytes, &total)) return front::out_of_memory();
+  return entry::reallocate_or_free(block, total);
+}
+
+ANNEX_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  return entry::allocate_aligned_checked(alignment, bytes);
+}
+
+// As glibc: an alignment that is no power of two is rounded up to the next one.
+ANNEX_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  size_t rounded = kMinAlignment;
+  while (rounded < alignment) rounded *= 2;
+  return entry::allocate_aligned(rounded, bytes);
+}
+
+// POSIX: the error is returned, errno and *result stay as they were.
+ANNEX_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) noexcept {
+  if (!entry::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int saved = errno;
+  void* block = entry::allocate_aligned(alignment, bytes);
+  errno = saved;
+  if (block == nullptr) return ENOMEM;
+  *result = block;
+  return 0;
+}
+
+ANNEX_EXPORT void* valloc(size_t bytes) noexcept { return entry::allocate_aligned(os::page_size(), bytes); }
+
+// Whole pages, at least one.
+ANNEX_EXPORT void* pvalloc(size_t bytes) noexcept {
+  const size_t page = os::page_size();
+  if (bytes > front::kMaxRequest) return front::out_of_memory();
+  return entry::allocate_aligned(page, bytes == 0 ? page : (bytes + page - 1) & ~(page - 1));
+}
+
+ANNEX_EXPORT size_t malloc_usable_size(void* block) noexcept {
+  return block == nullptr ? 0 : usable_size(block_or_die(block));
+}
+
+ANNEX_EXPORT void cfree(void* block) noexcept { front::release(block); }
+ANNEX_EXPORT void free_sized(void* block, size_t) noexcept { front::release(block); }
+ANNEX_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { front::release(block); }
+
+// The names by which glibc's own parts, and programs that know it well, ask for these functions.
+ANNEX_EXPORT void* __libc_malloc(size_t) noexcept __attribute__((alias("malloc")));
+ANNEX_EXPORT void __libc_free(void*) noexcept __attribute__((alias("free")));
+ANNEX_EXPORT void __libc_cfree(void*) noexcept __attribute__((alias("free")));
+ANNEX_EXPORT void* __libc_calloc(size_t, size_t) noexcept __attribute__((alias("calloc")));
+ANNEX_EXPORT void* __libc_realloc(void*, size_t) noexcept __attribute__((alias("realloc")));
+ANNEX_EXPORT void* __libc_reallocarray(void*, size_t, size_t) noexcept __attribute__((alias("reallocarray")));
+ANNEX_EXPORT void* __libc_memalign(size_t, size_t) noexcept __attribute__((alias("memalign")));
+ANNEX_EXPORT void* __libc_valloc(size_t) noexcept __attribute__((alias("valloc")));
+ANNEX_EXPORT void* __libc_pvalloc(size_t) noexcept __attribute__((alias("pvalloc")));
+ANNEX_EXPORT int __posix_memalign(void**, size_t, size_t) noexcept __attribute__((alias("posix_memalign")));
+
+}  // extern "C"

@@ -1,0 +1,86 @@
+// operator new and delete, all forms. Where memory is exhausted, new calls the new-handler until it finds memory, there
+// is no handler, or the handler throws; then it throws bad_alloc (or returns nullptr in the nothrow forms).
+//
+// The library needs libc only, so what it uses of the C++ runtime it refers to weakly: a program that calls operator
+// new has one.
+#include <cstdlib>
+#include <new>
+
+#include "entry/family.h"
+#include "entry/visibility.h"
+#include "os/message.h"
+
+namespace std {
+[[gnu::weak]] new_handler get_new_handler() noexcept;
+[[noreturn, gnu::weak]] void __throw_bad_alloc();
+}  // namespace std
+
+using namespace annex;
+
+namespace {
+
+void* try_allocate(size_t bytes, size_t alignment) {
+  return alignment == 0 ? front::allocate(bytes) : entry::allocate_aligned(alignment, bytes);
+}
+
+std::new_handler handler() { return std::get_new_handler != nullptr ? std::get_new_handler() : nullptr; }
+
+[[gnu::cold, gnu::noinline]] void* exhausted(size_t bytes, size_t alignment) {
+  while (const std::new_handler call = handler()) {
+    call();
+    if (void* block = try_allocate(bytes, alignment)) return block;
+  }
+  if (std::__throw_bad_alloc == nullptr) os::fatal("out of memory in operator new, and no C++ runtime to say so to:", nullptr);
+  std::__throw_bad_alloc();
+}
+
+// The handler may throw, and the nothrow forms must not: libstdc++ catches; without exceptions of our own we let a
+// handler that throws end the program, unless it is the last resort of a caller that has none set.
+[[gnu::cold, gnu::noinline]] void* exhausted_nothrow(size_t bytes, size_t alignment) noexcept {
+  while (const std::new_handler call = handler()) {
+    call();
+    if (void* block = try_allocate(bytes, alignment)) return block;
+  }
+  return nullptr;
+}
+
+[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+  void* block = front::allocate(bytes);
+  return block != nullptr ? block : exhausted(bytes, 0);
+}
+[[gnu::always_inline]] inline void* allocate_nothrow(size_t bytes) {
+  void* block = front::allocate(bytes);
+  return block != nullptr ? block : exhausted_nothrow(bytes, 0);
+}
+void* allocate(size_t bytes, std::align_val_t alignment) {
+  void* block = try_allocate(bytes, static_cast<size_t>(alignment));
+  return block != nullptr ? block : exhausted(bytes, static_cast<size_t>(alignment));
+}
+void* allocate_nothrow(size_t bytes, std::align_val_t alignment) {
+  void* block = try_allocate(bytes, static_cast<size_t>(alignment));
+  return block != nullptr ? block : exhausted_nothrow(bytes, static_cast<size_t>(alignment));
+}
+
+}  // namespace
+
+ANNEX_EXPORT void* operator new(size_t n) { return allocate(n); }
+ANNEX_EXPORT void* operator new[](size_t n) { return allocate(n); }
+ANNEX_EXPORT void* operator new(size_t n, const std::nothrow_t&) noexcept { return allocate_nothrow(n); }
+ANNEX_EXPORT void* operator new[](size_t n, const std::nothrow_t&) noexcept { return allocate_nothrow(n); }
+ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a) { return allocate(n, a); }
+ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a) { return allocate(n, a); }
+ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return allocate_nothrow(n, a); }
+ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return allocate_nothrow(n, a); }
+
+ANNEX_EXPORT void operator delete(void* p) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, size_t) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, size_t) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, std::align_val_t) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, size_t, std::align_val_t) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, size_t, std::align_val_t) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { front::release(p); }

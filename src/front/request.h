@@ -1,0 +1,48 @@
+// What the front ends share: requests that no size class serves, alignments, and exhausted memory.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/span.h"
+
+namespace annex::front {
+
+inline constexpr char kFreedTwice[] = "a block freed twice:";
+
+// The largest request that may succeed, as in glibc: differences of pointers must fit ptrdiff_t.
+inline constexpr size_t kMaxRequest = PTRDIFF_MAX - 2 * kHugePage;
+
+[[gnu::cold, gnu::noinline]] inline void* out_of_memory() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+inline void* allocate_large(size_t bytes, size_t alignment) {
+  bool zero = false;
+  void* block = nullptr;
+  if (bytes <= kMaxRequest && alignment <= kMaxRequest - bytes) {
+    block = allocate_span(bytes > 0 ? bytes : 1, alignment, &zero);
+  }
+  return block != nullptr ? block : out_of_memory();
+}
+
+inline void* allocate_large_zeroed(size_t bytes) {
+  bool zero = false;
+  void* block = bytes <= kMaxRequest ? allocate_span(bytes, kMinAlignment, &zero) : nullptr;
+  if (block == nullptr) return out_of_memory();
+  return zero ? block : memset(block, 0, bytes);
+}
+
+// The class whose blocks hold `bytes` and are aligned: blocks stand at multiples of their size from a multiple of
+// 64 KiB, so a size that is a multiple of the alignment will do. kClasses where there is none.
+inline SizeClass aligned_class(size_t alignment, size_t bytes) {
+  if (alignment > kMaxSmall || bytes > kMaxSmall) return kClasses;
+  SizeClass c = class_of(bytes > alignment ? bytes : alignment);
+  while (c < kClasses && block_size(c) % alignment != 0) ++c;
+  return c;
+}
+
+}  // namespace annex::front

@@ -1,0 +1,223 @@
+// Shared: see shared.h.
+#include "front/shared.h"
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <pthread.h>
+
+#include "core/block.h"
+#include "core/commitment.h"
+#include "core/span.h"
+#include "front/request.h"
+#include "os/lock.h"
+#include "os/pages.h"
+#include "remote/batch.h"
+
+namespace annex::front {
+
+constinit ThreadHeap no_heap;
+constinit thread_local ThreadHeap* thread_heap = &no_heap;
+
+namespace {
+
+constinit os::Lock pool_lock;  // guards the pool, and the heaps in it
+constinit ThreadHeap* pool = nullptr;
+constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acquire
+constinit ThreadHeap first_heap;            // the first thread's: no page of its own
+constinit bool first_heap_used = false;
+
+// Set when this thread's destructors have begun: a heap that it takes now is put back right after use, since nobody
+// would put it back later.
+constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
+
+// Tells us when a thread ends. Made once, by the first thread that gets a heap.
+constinit pthread_key_t exit_key = 0;
+constinit bool exit_key_made = false;
+
+// --- remote frees ---------------------------------------------------------------------------------------------------
+
+// The heap's owner takes in what others have freed.
+void drain(ThreadHeap* heap) {
+  heap->inbox.drain([heap](Granule* slab) {
+    const remote::Batch batch = remote::take(slab, start_of(slab));
+    ++heap->batches;
+    Block* last = batch.first;
+    while (last->next != nullptr) last = last->next;
+    heap->put_back(slab, batch.first, last, batch.count);
+  });
+}
+
+// A block of another thread's heap.
+void send(Granule* slab, char* slab_start, Block* block) {
+  ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
+  if (!remote::add(slab, slab_start, block)) return;
+  owner->inbox.post(slab);
+  // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
+  // consistent.
+  if (!owner->pooled.load(std::memory_order_seq_cst)) return;
+  os::Guard guard(pool_lock);
+  if (owner->pooled.load(std::memory_order_relaxed)) drain(owner);
+}
+
+// --- a thread's heap ------------------------------------------------------------------------------------------------
+
+ThreadHeap* new_heap() {
+  if (!first_heap_used) {
+    first_heap_used = true;
+    return &first_heap;
+  }
+  static constinit char* room = nullptr;
+  static constinit size_t room_left = 0;
+  if (room_left < sizeof(ThreadHeap)) {
+    constexpr size_t kRoom = 64 * 1024;
+    void* fresh = os::reserve(kRoom, os::page_size());
+    if (fresh == nullptr || !os::commit(fresh, kRoom)) return nullptr;
+    room = static_cast<char*>(fresh);
+    room_left = kRoom;
+  }
+  ThreadHeap* heap = new (room) ThreadHeap;
+  room += sizeof(ThreadHeap);
+  room_left -= sizeof(ThreadHeap);
+  return heap;
+}
+
+ThreadHeap* take_heap() {
+  os::Guard guard(pool_lock);
+  ThreadHeap* heap = pool;
+  if (heap != nullptr) {
+    pool = heap->next_pooled;
+    heap->pooled.store(false, std::memory_order_relaxed);
+    return heap;
+  }
+  heap = new_heap();
+  if (heap == nullptr) return nullptr;
+  heap->next_of_all = all_heaps;
+  __atomic_store_n(&all_heaps, heap, __ATOMIC_RELEASE);
+  return heap;
+}
+
+void put_heap(ThreadHeap* heap) {
+  os::Guard guard(pool_lock);
+  drain(heap);
+  heap->flush(heap->free);
+  heap->next_pooled = pool;
+  pool = heap;
+  heap->pooled.store(true, std::memory_order_seq_cst);
+  drain(heap);  // what was posted before the posters could know
+}
+
+// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
+void end_thread(void* heap) {
+  thread_ends = true;
+  thread_heap = &no_heap;
+  put_heap(static_cast<ThreadHeap*>(heap));
+}
+
+bool start_thread() {
+  if (!set_up()) return false;
+  {
+    os::Guard guard(pool_lock);
+    if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+  }
+  ThreadHeap* heap = take_heap();
+  if (heap == nullptr) return false;
+  thread_heap = heap;
+  // May allocate (a second-level table for a high key), which by now works.
+  if (exit_key_made) pthread_setspecific(exit_key, heap);
+  return true;
+}
+
+void* allocate_from(ThreadHeap* heap, SizeClass c) {
+  if (heap->free[c] == nullptr && !heap->inbox.empty()) drain(heap);
+  Block* block = heap->free[c];
+  if (block == nullptr) {
+    block = heap->refill(c);
+    if (block == nullptr) return out_of_memory();
+  }
+  heap->free[c] = block->next;
+  return block;
+}
+
+// In a thread whose destructors run.
+void* allocate_at_the_end(SizeClass c) {
+  ThreadHeap* heap = set_up() ? take_heap() : nullptr;
+  if (heap == nullptr) return out_of_memory();
+  void* block = allocate_from(heap, c);
+  put_heap(heap);
+  return block;
+}
+
+void* allocate_small(SizeClass c) {
+  if (thread_heap == &no_heap) [[unlikely]] {
+    if (thread_ends) return allocate_at_the_end(c);
+    if (!start_thread()) return out_of_memory();
+  }
+  return allocate_from(thread_heap, c);
+}
+
+}  // namespace
+
+void* allocate_slow(size_t bytes) {
+  return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : allocate_large(bytes, kMinAlignment);
+}
+
+void* allocate_zeroed(size_t bytes) {
+  if (bytes > kMaxSmall) return allocate_large_zeroed(bytes);
+  void* block = allocate(bytes);
+  return block == nullptr ? nullptr : memset(block, 0, bytes);
+}
+
+void* allocate_aligned(size_t alignment, size_t bytes) {
+  const SizeClass c = aligned_class(alignment, bytes);
+  return c < kClasses ? allocate_small(c) : allocate_large(bytes, alignment);
+}
+
+void release_slow(void* address) {
+  if (address == nullptr) return;
+  Granule* head = block_or_die(address);
+  if (head->kind == Kind::kSpan) return free_span(head);
+  Block* block = static_cast<Block*>(address);
+  if (head->owner != thread_heap) return send(head, start_of(head), block);
+  if (head->free == block) os::fatal(kFreedTwice, address);
+  thread_heap->put_back(head, block);
+}
+
+size_t give_back() {
+  if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
+    drain(heap);
+    heap->flush(heap->free);
+  }
+  return purge_all();
+}
+
+void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context) {
+  const ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr; heap = heap->next_of_all) visit(*heap, context);
+}
+
+uint64_t batches_taken() {
+  uint64_t total = 0;
+  const ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr; heap = heap->next_of_all) total += heap->batches.value();
+  return total;
+}
+
+void before_fork() {
+  pool_lock.lock();
+  commitment_before_fork();
+}
+
+void after_fork_in_parent() {
+  arena_lock.unlock();
+  pool_lock.unlock();
+}
+
+// Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
+// frees to them still work, since those touch only the batch and the inbox.
+void after_fork_in_child() {
+  commitment_after_fork();
+  pool_lock.reset_after_fork();
+}
+
+}  // namespace annex::front

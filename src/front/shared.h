@@ -1,0 +1,73 @@
+// Shared: the flavour for any program. A heap per thread; a slab belongs to one heap. What a thread frees of its own
+// touches no atomic; what belongs to another heap is sent there (remote/).
+//
+// A thread that ends leaves its heap to a pool, from which the next thread takes it, slabs and all. Heaps are never
+// destroyed, so that a remote free needs no lock to reach one. A heap in the pool has no thread that would look into
+// its inbox: whoever posts to it does so in its stead.
+//
+// Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/arena.h"
+#include "core/heap.h"
+#include "remote/inbox.h"
+
+namespace annex::front {
+
+inline constexpr char kName[] = "shared";
+
+struct ThreadHeap : Heap {
+  constexpr ThreadHeap() = default;
+
+  remote::Inbox inbox;
+  Counter batches;                     // taken in
+  std::atomic<bool> pooled{false};     // written under the pool's lock
+  ThreadHeap* next_pooled = nullptr;   // under the pool's lock
+  ThreadHeap* next_of_all = nullptr;   // constant once published
+};
+
+// What a thread without a heap points at: its lists are empty, so that the fast path needs no check.
+extern constinit ThreadHeap no_heap;
+extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-exec")]];
+
+[[gnu::noinline]] void* allocate_slow(size_t bytes);
+[[gnu::noinline]] void release_slow(void* block);
+void* allocate_zeroed(size_t bytes);
+void* allocate_aligned(size_t alignment, size_t bytes);
+size_t give_back();
+void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context);
+uint64_t batches_taken();
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+  if (bytes > kTableMax) [[unlikely]] return allocate_slow(bytes);
+  const SizeClass c = class_of_tiny(bytes);
+  ThreadHeap* heap = thread_heap;
+  Block* block = heap->free[c];
+  if (block == nullptr) [[unlikely]] return allocate_slow(bytes);
+  heap->free[c] = block->next;
+  return block;
+}
+
+[[gnu::always_inline]] inline void release(void* address) {
+  char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
+  const size_t offset = static_cast<size_t>(static_cast<char*>(address) - base);
+  if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) [[unlikely]] return release_slow(address);
+  Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
+  const uint32_t within = static_cast<uint32_t>(offset % kGranule);
+  Block* block = static_cast<Block*>(address);
+  if (within * slab->magic >= slab->magic) [[unlikely]] return release_slow(address);
+  ThreadHeap* heap = thread_heap;
+  if (slab->owner != heap || slab->free == block) [[unlikely]] return release_slow(address);
+  block->next = slab->free;
+  slab->free = block;
+  if (--slab->until == 0) [[unlikely]] heap->settle(slab, slab->floor);
+}
+
+}  // namespace annex::front

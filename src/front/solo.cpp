@@ -1,0 +1,133 @@
+// Solo: see solo.h.
+#include "front/solo.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <gnu/libc-version.h>
+#include <sys/single_threaded.h>
+
+#include "core/block.h"
+#include "core/commitment.h"
+#include "core/span.h"
+#include "front/request.h"
+#include "os/lock.h"
+
+namespace annex::front {
+
+constinit Solo solo;
+
+namespace {
+
+constinit os::Lock lock;       // of the heap, once locked
+constinit bool locked = false;
+constinit bool ready = false;
+constinit Block* parked[kClasses] = {};  // the heap's free lists, once locked
+
+// glibc 2.34 merged the thread library into libc and set the order that solo.h relies on.
+bool order_is_known() {
+  const char* version = gnu_get_libc_version();
+  if (strncmp(version, "2.", 2) != 0) return false;
+  const int minor = atoi(version + 2);
+  return minor >= 34 && minor <= 41;
+}
+
+void close_fast_paths() {
+  std::copy(std::begin(solo.heap.free), std::end(solo.heap.free), parked);
+  std::fill(std::begin(solo.heap.free), std::end(solo.heap.free), nullptr);
+  solo.reach.bytes = 0;
+  __atomic_store_n(&locked, true, __ATOMIC_RELEASE);
+}
+
+// First on every slow path, and in calloc.
+bool is_locked() {
+  if (__atomic_load_n(&locked, __ATOMIC_ACQUIRE)) return true;
+  if (!ready) {
+    if (!set_up()) return false;
+    ready = true;
+    if (!order_is_known()) close_fast_paths();
+  }
+  if (!__libc_single_threaded && !locked) close_fast_paths();
+  if (!locked) solo.reach = primary;
+  return locked;
+}
+
+void* pop(Block** list, SizeClass c) {
+  Block* block = list[c];
+  if (block == nullptr) {
+    block = solo.heap.refill(c);
+    if (block == nullptr) return out_of_memory();
+  }
+  list[c] = block->next;
+  return block;
+}
+
+void* allocate_small(SizeClass c) {
+  if (!is_locked()) return pop(solo.heap.free, c);
+  os::Guard guard(lock);
+  return pop(parked, c);
+}
+
+}  // namespace
+
+void* allocate_slow(size_t bytes) {
+  if (bytes <= kMaxSmall) return allocate_small(class_of(bytes));
+  is_locked();
+  return allocate_large(bytes, kMinAlignment);
+}
+
+void* allocate_zeroed(size_t bytes) {
+  is_locked();
+  if (bytes > kMaxSmall) return allocate_large_zeroed(bytes);
+  void* block = allocate_small(class_of(bytes));
+  return block == nullptr ? nullptr : memset(block, 0, bytes);
+}
+
+void* allocate_aligned(size_t alignment, size_t bytes) {
+  const SizeClass c = aligned_class(alignment, bytes);
+  if (c < kClasses) return allocate_small(c);
+  is_locked();
+  return allocate_large(bytes, alignment);
+}
+
+void release_slow(void* address) {
+  if (address == nullptr) return;
+  const bool guarded = is_locked();
+  Granule* head = block_or_die(address);
+  if (head->kind == Kind::kSpan) return free_span(head);
+  if (guarded) lock.lock();
+  Block* block = static_cast<Block*>(address);
+  if (head->free == block) os::fatal(kFreedTwice, address);
+  solo.heap.put_back(head, block);
+  if (guarded) lock.unlock();
+}
+
+size_t give_back() {
+  if (is_locked()) {
+    os::Guard guard(lock);
+    solo.heap.flush(parked);
+  } else {
+    solo.heap.flush(solo.heap.free);
+  }
+  return purge_all();
+}
+
+void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context) { visit(solo.heap, context); }
+
+void before_fork() {
+  lock.lock();
+  commitment_before_fork();
+}
+
+void after_fork_in_parent() {
+  arena_lock.unlock();
+  lock.unlock();
+}
+
+void after_fork_in_child() {
+  commitment_after_fork();
+  lock.reset_after_fork();
+}
+
+}  // namespace annex::front

@@ -1,0 +1,58 @@
+// Solo: the flavour for single-threaded programs (Exgen-Malloc): one heap, no thread-local, no atomic, no owner.
+//
+// A process that does start a second thread stays correct: from then on every call takes a lock. The change costs the
+// fast paths nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new
+// thread's vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good
+// by taking away what they live on: the free lists become empty, and `reach` so short that no pointer lies within it.
+// With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41) they are closed from the start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/arena.h"
+#include "core/heap.h"
+
+namespace annex::front {
+
+inline constexpr char kName[] = "solo";
+
+struct Solo {
+  Heap heap;
+  Reach reach = {nullptr, 0};  // of the fast path of release: the first arena, or nothing
+};
+extern constinit Solo solo;
+
+[[gnu::noinline]] void* allocate_slow(size_t bytes);
+[[gnu::noinline]] void release_slow(void* block);
+void* allocate_zeroed(size_t bytes);
+void* allocate_aligned(size_t alignment, size_t bytes);
+size_t give_back();
+void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context);
+inline uint64_t batches_taken() { return 0; }
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+  if (bytes > kTableMax) [[unlikely]] return allocate_slow(bytes);
+  const SizeClass c = class_of_tiny(bytes);
+  Block* block = solo.heap.free[c];
+  if (block == nullptr) [[unlikely]] return allocate_slow(bytes);
+  solo.heap.free[c] = block->next;
+  return block;
+}
+
+[[gnu::always_inline]] inline void release(void* address) {
+  const size_t offset = static_cast<size_t>(static_cast<char*>(address) - solo.reach.base);
+  if (offset >= solo.reach.bytes) [[unlikely]] return release_slow(address);
+  Granule* slab = reinterpret_cast<Granule*>(solo.reach.base) + (offset >> kGranuleShift);
+  const uint32_t within = static_cast<uint32_t>(offset % kGranule);
+  Block* block = static_cast<Block*>(address);
+  if (within * slab->magic >= slab->magic || slab->free == block) [[unlikely]] return release_slow(address);
+  block->next = slab->free;
+  slab->free = block;
+  if (--slab->until == 0) [[unlikely]] solo.heap.settle(slab, slab->floor);
+}
+
+}  // namespace annex::front

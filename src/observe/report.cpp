@@ -1,0 +1,131 @@
+// Statistics: see report.h. What each line means is in docs/statistics.md.
+#include "observe/report.h"
+
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/arena.h"
+#include "core/commitment.h"
+#include "front/front.h"
+#include "observe/walk.h"
+#include "os/options.h"
+
+namespace annex::observe {
+
+namespace {
+
+struct Field {
+  const char* name;
+  uint64_t annex_stats_t::*value;
+  bool bytes;
+};
+
+constexpr Field kFields[] = {
+    {"reserved", &annex_stats_t::reserved, true},
+    {"committed", &annex_stats_t::committed, true},
+    {"metadata", &annex_stats_t::metadata, true},
+    {"slabs", &annex_stats_t::slabs, true},
+    {"used", &annex_stats_t::used, true},
+    {"used_spans", &annex_stats_t::used_spans, true},
+    {"dirty", &annex_stats_t::dirty, true},
+    {"peak_in_use", &annex_stats_t::peak_in_use, true},
+    {"purged_total", &annex_stats_t::purged_total, true},
+    {"huge_page_bytes", &annex_stats_t::huge_page_bytes, true},
+    {"heaps", &annex_stats_t::heaps, false},
+    {"arenas", &annex_stats_t::arenas, false},
+    {"slab_refills", &annex_stats_t::slab_refills, false},
+    {"remote_batches", &annex_stats_t::remote_batches, false},
+};
+
+int add_region(const annex_region* region, void* context) {
+  annex_stats_t* stats = static_cast<annex_stats_t*>(context);
+  if (region->kind == ANNEX_REGION_SLAB) stats->slabs += region->bytes;
+  if (region->kind == ANNEX_REGION_SPAN) stats->used_spans += region->block_size;
+  stats->used += region->used * region->block_size;
+  return 0;
+}
+
+void add_heap(const Heap& heap, void* context) {
+  annex_stats_t* stats = static_cast<annex_stats_t*>(context);
+  ++stats->heaps;
+  stats->slab_refills += heap.refills.value();
+}
+
+// ANNEX_STATS_FILE with %p replaced by the process id.
+int open_destination() {
+  const char* pattern = os::options.stats_file;
+  if (*pattern == '\0') return STDERR_FILENO;
+  char path[4096];
+  os::Text text(path, sizeof path - 1);
+  for (; *pattern != '\0'; ++pattern) {
+    if (pattern[0] == '%' && pattern[1] == 'p') {
+      text << static_cast<uint64_t>(getpid());
+      ++pattern;
+    } else {
+      text.append(pattern, 1);
+    }
+  }
+  path[text.stored()] = '\0';
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) os::warn("can't write statistics to ", path);
+  return file;
+}
+
+}  // namespace
+
+annex_stats_t gather() {
+  annex_stats_t stats = {};
+  walk(add_region, &stats);
+  front::for_each_heap(add_heap, &stats);
+  stats.remote_batches = front::batches_taken();
+  os::Guard guard(arena_lock);
+  stats.reserved = commitment.reserved;
+  stats.committed = commitment.committed;
+  stats.metadata = commitment.metadata;
+  stats.dirty = commitment.dirty;
+  stats.peak_in_use = commitment.peak;
+  stats.purged_total = commitment.purged_total;
+  stats.huge_page_bytes = commitment.huge;
+  stats.arenas = arena_count;
+  return stats;
+}
+
+void as_json(const annex_stats_t& stats, os::Text& text) {
+  text << "{\"version\":\"" << annex_version() << "\",\"pid\":" << static_cast<uint64_t>(getpid());
+  for (const Field& field : kFields) text << ",\"" << field.name << "\":" << stats.*field.value;
+  text << "}";
+}
+
+void as_text(const annex_stats_t& stats, os::Text& text) {
+  text << "annex " << annex_version() << ", process " << static_cast<uint64_t>(getpid()) << "\n";
+  for (const Field& field : kFields) {
+    text << "  " << field.name;
+    for (size_t i = strlen(field.name); i < 18; ++i) text << " ";
+    const uint64_t value = stats.*field.value;
+    if (field.bytes) {
+      text << value / 1024 << " KiB\n";
+    } else {
+      text << value << "\n";
+    }
+  }
+}
+
+void report_at_exit() {
+  if (os::options.stats == os::StatsFormat::kOff) return;
+  char buffer[4096];
+  os::Text text(buffer, sizeof buffer);
+  const annex_stats_t stats = gather();
+  if (os::options.stats == os::StatsFormat::kJson) {
+    as_json(stats, text);
+    text << "\n";
+  } else {
+    as_text(stats, text);
+  }
+  const int file = open_destination();
+  if (file < 0) return;
+  os::write_all(file, text.data(), text.stored());
+  if (file != STDERR_FILENO) close(file);
+}
+
+}  // namespace annex::observe

@@ -1,0 +1,19 @@
+// Statistics: gathered on demand, so that the fast paths count nothing.
+#pragma once
+
+#include <cstddef>
+
+#include "annex/annex.h"
+#include "os/message.h"
+
+namespace annex::observe {
+
+annex_stats_t gather();
+
+void as_json(const annex_stats_t& stats, os::Text& text);
+void as_text(const annex_stats_t& stats, os::Text& text);
+
+// Writes the statistics where ANNEX_STATS and ANNEX_STATS_FILE say, if anywhere.
+void report_at_exit();
+
+}  // namespace annex::observe

@@ -1,0 +1,48 @@
+// The batch of a slab: blocks that other threads have freed, linked, waiting for the slab's owner.
+//
+// One word holds all of it, so that one compare-and-swap adds a block and one exchange takes everything, with its count
+// (the owner's books need the count, and no walk to get it):
+//
+//   word = count << 32 | offset of the first block from the slab's start; 0: empty
+//
+// This is the message of a message-passing allocator, one batch a slab (BatchIt, section 3.1, is where the idea that
+// a message belongs to one slab comes from). BatchIt's cache of open batches, in front of it, is to come.
+//
+// Synchronization: any thread adds (release), the owner takes (acquire). Adding and taking everything is free of the ABA
+// problem.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/granule.h"
+
+namespace annex::remote {
+
+struct Batch {
+  Block* first;
+  uint32_t count;
+};
+
+constexpr uint32_t batch_count(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+constexpr uint32_t batch_offset(uint64_t word) { return static_cast<uint32_t>(word); }
+
+// True where the batch was empty: then, and only then, the caller must tell the owner.
+inline bool add(Granule* slab, char* slab_start, Block* block) {
+  std::atomic_ref<uint64_t> word(slab->remote);
+  const uint64_t offset = static_cast<uint64_t>(reinterpret_cast<char*>(block) - slab_start);
+  uint64_t seen = word.load(std::memory_order_relaxed);
+  uint64_t next;
+  do {
+    block->next = seen == 0 ? nullptr : reinterpret_cast<Block*>(slab_start + batch_offset(seen));
+    next = (uint64_t{batch_count(seen)} + 1) << 32 | offset;
+  } while (!word.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed));
+  return seen == 0;
+}
+
+inline Batch take(Granule* slab, char* slab_start) {
+  const uint64_t word = std::atomic_ref<uint64_t>(slab->remote).exchange(0, std::memory_order_acquire);
+  return {reinterpret_cast<Block*>(slab_start + batch_offset(word)), batch_count(word)};
+}
+
+}  // namespace annex::remote
