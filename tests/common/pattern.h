@@ -19,25 +19,28 @@ inline std::uint64_t pattern_word(std::uint64_t key, std::size_t index) {
   return x ^ (x >> 29);
 }
 
-inline void fill(void* block, std::size_t bytes, std::uint64_t key) {
+// `offset`, a multiple of 8, is where in the block these bytes are: parts of one pattern may
+// overlap.
+inline void fill(void* block, std::size_t bytes, std::uint64_t key, std::size_t offset = 0) {
   auto* out = static_cast<unsigned char*>(block);
   std::size_t at = 0;
   for (; at + 8 <= bytes; at += 8) {
-    const std::uint64_t word = pattern_word(key, at / 8);
+    const std::uint64_t word = pattern_word(key, (offset + at) / 8);
     std::memcpy(out + at, &word, 8);
   }
   if (at < bytes) {
-    const std::uint64_t word = pattern_word(key, at / 8);
+    const std::uint64_t word = pattern_word(key, (offset + at) / 8);
     std::memcpy(out + at, &word, bytes - at);
   }
 }
 
 // Offset of the first byte that is not the pattern's, or kNoMismatch.
-inline std::size_t mismatch(const void* block, std::size_t bytes, std::uint64_t key) {
+inline std::size_t mismatch(const void* block, std::size_t bytes, std::uint64_t key,
+                            std::size_t offset = 0) {
   const auto* in = static_cast<const unsigned char*>(block);
   for (std::size_t at = 0; at < bytes; at += 8) {
     const std::size_t length = bytes - at < 8 ? bytes - at : 8;
-    const std::uint64_t word = pattern_word(key, at / 8);
+    const std::uint64_t word = pattern_word(key, (offset + at) / 8);
     if (std::memcmp(in + at, &word, length) != 0) {
       unsigned char expected[8];
       std::memcpy(expected, &word, 8);
