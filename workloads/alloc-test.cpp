@@ -1,0 +1,63 @@
+// A table of blocks of Pareto-distributed sizes: pick a slot, free it or fill it, and touch what is there.
+// Stands for: alloc-test (No Bugs Hare, ithare.com 2018), used by the mimalloc, BatchIt and SpeedMalloc papers as
+// "simulating real-world loads": mostly small blocks, a long tail of large ones, every byte of a block written and read.
+
+#include <cmath>
+
+#include "block.h"
+
+using workload::Random;
+
+namespace {
+
+struct Slot {
+  uint8_t* data = nullptr;
+  uint32_t size = 0;
+};
+
+// Pareto with shape 1.2 from 16 bytes on, cut at max: about half of the blocks are under 32 bytes.
+uint32_t pareto(Random& random, uint32_t max_size) {
+  const double u = (static_cast<double>(random.next() >> 11) + 1) * 0x1.0p-53;
+  const double size = 16.0 * std::pow(u, -1 / 1.2);
+  return size >= max_size ? max_size : static_cast<uint32_t>(size);
+}
+
+uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size) {
+  Random random(77 + id);
+  std::vector<Slot> table(slots);
+  uint64_t sum = 0;
+  for (uint64_t step = 0; step < steps; ++step) {
+    Slot& slot = table[random.below(slots)];
+    if (slot.data != nullptr) {
+      for (uint32_t i = 0; i < slot.size; i += 64) sum += slot.data[i];
+      workload::require(slot.data[0] == slot.data[slot.size - 1], "a block's content changed");
+      free(slot.data);
+      slot.data = nullptr;
+    } else {
+      slot.size = pareto(random, max_size);
+      slot.data = static_cast<uint8_t*>(malloc(slot.size));
+      memset(slot.data, static_cast<int>(step & 0xff), slot.size);
+    }
+  }
+  for (Slot& slot : table) free(slot.data);
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  workload::Options options(argc, argv, "Random slots, Pareto sizes (alloc-test).");
+  const uint32_t threads = options.threads();
+  const uint32_t slots = options.count("--slots", 200000, "slots in each thread's table");
+  const uint64_t steps = options.work("--steps", 5000000, "slots that each thread visits");
+  const uint32_t max_size = options.count("--max", 65536, "largest block in bytes");
+  options.done();
+
+  std::vector<uint64_t> sums(threads);
+  const double seconds = workload::seconds_of([&] {
+    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, slots, steps, max_size); });
+  });
+  uint64_t checksum = 0;
+  for (uint64_t sum : sums) checksum += sum;
+  workload::report("alloc-test", threads * steps, seconds, checksum);
+}

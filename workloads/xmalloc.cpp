@@ -1,0 +1,98 @@
+// Producers allocate, consumers free: every block crosses threads.
+// Stands for: Lever and Boreham, malloc() Performance in a Multithreaded Linux Environment (USENIX 2000), whose
+// xmalloc-test runs without a limit; here the queue is bounded, so that memory measures the allocator and not the race.
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "block.h"
+
+using workload::Block;
+using workload::Random;
+
+namespace {
+
+constexpr uint32_t kBatch = 256;
+
+struct Batch {
+  Block* blocks[kBatch];
+};
+
+// A bounded queue of batches; null closes it for one consumer.
+class Queue {
+ public:
+  explicit Queue(size_t limit) : limit_(limit) {}
+
+  void push(Batch* batch) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return batches_.size() < limit_; });
+    batches_.push_back(batch);
+    filled_.notify_one();
+  }
+
+  Batch* pop() {
+    std::unique_lock lock(mutex_);
+    filled_.wait(lock, [&] { return !batches_.empty(); });
+    Batch* batch = batches_.front();
+    batches_.pop_front();
+    room_.notify_one();
+    return batch;
+  }
+
+ private:
+  const size_t limit_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  std::condition_variable filled_;
+  std::deque<Batch*> batches_;
+};
+
+void produce(Queue& queue, uint32_t id, uint64_t batches, uint32_t max_size) {
+  Random random(id);
+  for (uint64_t i = 0; i < batches; ++i) {
+    auto* batch = static_cast<Batch*>(malloc(sizeof(Batch)));
+    for (Block*& block : batch->blocks) {
+      // Small sizes are far more common than large ones.
+      const uint32_t size = 16 + random.below(random.below(max_size) + 1);
+      block = workload::new_block(size, static_cast<uint32_t>(random.next()));
+    }
+    queue.push(batch);
+  }
+}
+
+uint64_t consume(Queue& queue) {
+  uint64_t sum = 0;
+  while (Batch* batch = queue.pop()) {
+    for (Block* block : batch->blocks) sum += workload::free_block(block);
+    free(batch);
+  }
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  workload::Options options(argc, argv, "Producers allocate, consumers free (xmalloc).");
+  const uint32_t threads = options.threads();
+  const uint64_t batches = options.work("--batches", 60000, "batches of 256 blocks that each producer sends");
+  const uint32_t max_size = options.count("--max", 500, "largest block in bytes");
+  const uint32_t limit = options.count("--queue", 16, "batches that the queue holds");
+  options.done();
+
+  const uint32_t producers = threads < 2 ? 1 : threads / 2;
+  const uint32_t consumers = threads < 2 ? 1 : threads - producers;
+  Queue queue(limit);
+  std::vector<uint64_t> sums(consumers);
+  const double seconds = workload::seconds_of([&] {
+    std::vector<std::thread> consuming;
+    for (uint32_t i = 0; i < consumers; ++i)
+      consuming.emplace_back([&, i] { sums[i] = consume(queue); });
+    workload::on_threads(producers, [&](uint32_t id) { produce(queue, id, batches, max_size); });
+    for (uint32_t i = 0; i < consumers; ++i) queue.push(nullptr);
+    for (std::thread& thread : consuming) thread.join();
+  });
+  uint64_t checksum = 0;
+  for (uint64_t sum : sums) checksum += sum;
+  workload::report("xmalloc", producers * batches * kBatch, seconds, checksum);
+}
