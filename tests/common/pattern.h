@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace annex_test {
 
@@ -26,11 +25,11 @@ inline void fill(void* block, std::size_t bytes, std::uint64_t key, std::size_t 
   std::size_t at = 0;
   for (; at + 8 <= bytes; at += 8) {
     const std::uint64_t word = pattern_word(key, (offset + at) / 8);
-    std::memcpy(out + at, &word, 8);
+    __builtin_memcpy(out + at, &word, 8);
   }
   if (at < bytes) {
     const std::uint64_t word = pattern_word(key, (offset + at) / 8);
-    std::memcpy(out + at, &word, bytes - at);
+    __builtin_memcpy(out + at, &word, bytes - at);
   }
 }
 
@@ -41,9 +40,13 @@ inline std::size_t mismatch(const void* block, std::size_t bytes, std::uint64_t 
   for (std::size_t at = 0; at < bytes; at += 8) {
     const std::size_t length = bytes - at < 8 ? bytes - at : 8;
     const std::uint64_t word = pattern_word(key, (offset + at) / 8);
-    if (std::memcmp(in + at, &word, length) != 0) {
+    std::uint64_t found = word;
+    if (length == 8) {
+      __builtin_memcpy(&found, in + at, 8);
+    }
+    if (found != word || length < 8) {
       unsigned char expected[8];
-      std::memcpy(expected, &word, 8);
+      __builtin_memcpy(expected, &word, 8);
       for (std::size_t i = 0; i < length; ++i) {
         if (in[at + i] != expected[i]) return at + i;
       }
@@ -58,7 +61,7 @@ inline std::size_t first_nonzero(const void* block, std::size_t bytes) {
   std::size_t at = 0;
   for (; at + 8 <= bytes; at += 8) {
     std::uint64_t word;
-    std::memcpy(&word, in + at, 8);
+    __builtin_memcpy(&word, in + at, 8);
     if (word != 0) break;
   }
   for (; at < bytes; ++at) {
