@@ -181,6 +181,12 @@ Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
   return run;
 }
 
+void Arena::take_for_purge(Granule* run, uint32_t granules) {
+  take_front(run, granules);
+  run->kind = run[granules - 1].kind = Kind::kPurging;
+  run->length = run[granules - 1].length = granules;
+}
+
 bool Arena::take_following(Granule* end, uint32_t granules) {
   if (end == frontier()) {
     const uint32_t wanted = frontier_ + granules;
@@ -342,11 +348,15 @@ Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, bool* 
   return run;
 }
 
-void give_run(Granule* head, uint32_t granules, Purpose purpose) {
+void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
   os::Guard guard(arena_lock);
-  const uint64_t now = os::now_ms();
   unmark(head, granules, purpose);
   account_given(size_t{granules} * kGranule, purpose);
+  if (clean) {
+    arena_of(head)->put_clean(head, granules);
+    return;
+  }
+  const uint64_t now = os::now_ms();
   arena_of(head)->put_dirty(head, granules, now);
   after_give(now);
 }

@@ -61,11 +61,8 @@ class Arena {
   void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
   // Takes the granules from `end` on, if they are free.
   bool take_following(Granule* end, uint32_t granules);
-  // Takes a whole dirty run out, to be given back and then put_clean.
-  void take_for_purge(Granule* run) {
-    take_out(run);
-    run->kind = run[run->length - 1].kind = Kind::kPurging;
-  }
+  // Takes the front of a dirty run out, to be given back and then put_clean.
+  void take_for_purge(Granule* run, uint32_t granules);
 
  private:
   static constexpr size_t metadata_bytes(size_t bytes) {
@@ -102,8 +99,9 @@ enum class Purpose : uint8_t { kSlab, kSpan };
 // where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. *clean tells whether it reads as zero.
 Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean);
 
-// Takes a run back, for which the caller holds nothing any more; it becomes dirty.
-void give_run(Granule* head, uint32_t granules, Purpose purpose);
+// Takes a run back, for which the caller holds nothing any more. `clean`: it reads as zero and holds no memory (its
+// pages have been moved away); else it becomes dirty.
+void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean);
 
 // Lengthens a span in place where what follows is free, or shortens it.
 bool resize_span(Granule* head, uint32_t granules);

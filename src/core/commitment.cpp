@@ -23,12 +23,14 @@ constexpr size_t kLargestStep = 64 * kMiB;
 constexpr size_t kDirtySlack = 2 * kMiB;         // not worth a purge
 constexpr long kLongestSleepMs = 60 * 1000;
 
-// Gives one run back, without the lock for as long as the kernel takes.
-size_t purge_run(Granule* run) {
+// Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
+// the system can't.
+size_t purge_oldest(size_t at_most) {
+  Granule* run = commitment.oldest;
   Arena& arena = *arena_of(run);
-  const uint32_t granules = run->length;
+  const uint32_t granules = static_cast<uint32_t>(std::min<size_t>(run->length, (at_most + kGranule - 1) / kGranule));
   const size_t bytes = size_t{granules} * kGranule;
-  arena.take_for_purge(run);
+  arena.take_for_purge(run, granules);
   ++commitment.purging;
   arena_lock.unlock();
   const bool purged = os::purge(arena.start_of(run), bytes);
@@ -44,18 +46,28 @@ size_t purge_run(Granule* run) {
   return bytes;
 }
 
+// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry.
+template <class Choose>
+size_t purge_while(Choose choose) {
+  size_t total = 0;
+  size_t budget = commitment.dirty;
+  while (commitment.oldest != nullptr && budget > 0) {
+    const size_t wanted = std::min(choose(), budget);
+    if (wanted == 0) break;
+    const size_t purged = purge_oldest(wanted);
+    if (purged == 0) break;
+    total += purged;
+    budget -= std::min(budget, purged);
+  }
+  return total;
+}
+
 bool expired(const Granule* run, uint64_t now) {
   return now - run->freed_ms >= static_cast<uint64_t>(os::options.purge_delay_ms);
 }
 
-// Purges what has been free for the delay; at most what was dirty on entry, so that it ends.
 void purge_expired(uint64_t now) {
-  size_t budget = commitment.dirty;
-  while (commitment.oldest != nullptr && expired(commitment.oldest, now) && budget > 0) {
-    const size_t bytes = size_t{commitment.oldest->length} * kGranule;
-    budget -= std::min(budget, bytes);
-    if (purge_run(commitment.oldest) == 0) break;
-  }
+  purge_while([now] { return expired(commitment.oldest, now) ? SIZE_MAX : 0; });
 }
 
 // The helper thread: waits for the oldest dirty run to come of age, and ends when there is none.
@@ -115,32 +127,28 @@ void age_replace(Granule* run, Granule* by) {
 
 void after_give(uint64_t now_ms) {
   const int64_t delay = os::options.purge_delay_ms;
-  if (delay < 0 || commitment.helper_running || commitment.dirty < kDirtySlack) return;
-  if (delay > 0 && os::options.background) {
-    commitment.helper_running = os::start_helper(help);
-  } else {
+  if (delay < 0) return;
+  if (delay == 0) {
     purge_expired(now_ms);
+  } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running) {
+    if (os::options.background) commitment.helper_running = os::start_helper(help);
+    if (!commitment.helper_running) purge_expired(now_ms);
   }
 }
 
 void before_growth(size_t bytes) {
   if (os::options.purge_delay_ms < 0) return;
-  while (commitment.oldest != nullptr && commitment.dirty > std::max(kDirtySlack, commitment.live / 8) &&
-         commitment.live + commitment.dirty + bytes > commitment.peak) {
-    if (purge_run(commitment.oldest) == 0) return;
-  }
+  purge_while([bytes]() -> size_t {
+    const size_t slack = std::max(kDirtySlack, commitment.live / 8);
+    const size_t resident = commitment.live + commitment.dirty + bytes;
+    if (commitment.dirty <= slack || resident <= commitment.peak) return 0;
+    const size_t excess = std::min(commitment.dirty - slack, resident - commitment.peak);
+    return (excess + kHugePage - 1) & ~(kHugePage - 1);
+  });
 }
 
 size_t purge_all_locked() {
-  size_t total = 0;
-  size_t budget = commitment.dirty;
-  while (commitment.oldest != nullptr && budget > 0) {
-    budget -= std::min(budget, size_t{commitment.oldest->length} * kGranule);
-    const size_t purged = purge_run(commitment.oldest);
-    if (purged == 0) break;
-    total += purged;
-  }
-  return total;
+  return purge_while([] { return SIZE_MAX; });
 }
 
 size_t purge_all() {

@@ -121,7 +121,7 @@ void Heap::settle(Granule* head, uint32_t used) {
 void Heap::let_go(Granule* slab) {
   note_untouched(slab->carved * block_size(slab->size_class));
   slab->magic = 0;
-  give_run(slab, slab_granules(slab->size_class), Purpose::kSlab);
+  give_run(slab, slab_granules(slab->size_class), Purpose::kSlab, false);
 }
 
 void Heap::flush(Block** lists) {

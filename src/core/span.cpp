@@ -34,7 +34,7 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   return start_of(head);
 }
 
-void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan); }
+void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan, false); }
 
 bool resize_span_in_place(Granule* head, size_t bytes) {
   const size_t usable = round_to_pages(bytes);
@@ -48,7 +48,9 @@ bool move_span(Granule* from, Granule* to) {
   if (from->bytes < kMoveFrom || to->bytes < from->bytes) return false;
   if (moves.load(std::memory_order_relaxed) >= kMostMoves) return false;
   moves.fetch_add(1, std::memory_order_relaxed);
-  return os::move_pages(start_of(from), start_of(to), from->bytes);
+  if (!os::move_pages(start_of(from), start_of(to), from->bytes)) return false;
+  give_run(from, from->length, Purpose::kSpan, true);
+  return true;
 }
 
 }  // namespace annex

@@ -19,7 +19,8 @@ void free_span(Granule* head);
 // if that is free, or by giving the end back.
 bool resize_span_in_place(Granule* head, size_t bytes);
 
-// Moves a span's content to a longer span by moving pages where that is cheaper than copying; false: the caller copies.
+// Moves a span's content to a longer span by moving its pages, where that is cheaper than copying, and frees the emptied
+// span. False, with nothing changed: the caller copies, and frees.
 bool move_span(Granule* from, Granule* to);
 
 }  // namespace annex

@@ -45,9 +45,8 @@ inline void* reallocate(void* block, size_t bytes) {
   if (span && bytes > kMaxSmall && bytes <= front::kMaxRequest && resize_span_in_place(head, bytes)) return block;
   void* moved = front::allocate(bytes);
   if (moved == nullptr) return bytes < usable ? block : nullptr;
-  if (!(span && bytes > usable && move_span(head, granule_of(moved)))) {
-    memcpy(moved, block, bytes < usable ? bytes : usable);
-  }
+  if (span && bytes > usable && move_span(head, granule_of(moved))) return moved;
+  memcpy(moved, block, bytes < usable ? bytes : usable);
   front::release(block);
   return moved;
 }

@@ -39,8 +39,9 @@ bool parse_bytes(const char* text, size_t* result) {
     if (*text == 'i') ++text;
     if (*text == 'B' || *text == 'b') ++text;
   }
+  if (*text != '\0') return false;
   *result = value;
-  return *text == '\0';
+  return true;
 }
 
 bool parse(const char* text, size_t* result) { return parse_bytes(text, result); }
@@ -94,10 +95,7 @@ void read(const char* name, const char* standard, T* result) {
 
 }  // namespace
 
-void read_options() {
-  static constinit bool done = false;
-  if (done || environ == nullptr) return;
-  done = true;
+void parse_environment() {
   auto& purge_delay = options.purge_delay_ms;
   auto& huge_pages = options.huge_pages;
   auto& reserve = options.reserve_bytes;
@@ -109,6 +107,13 @@ void read_options() {
 #define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, &identifier);
 #include "os/options.def"
 #undef ANNEX_OPTION
+}
+
+void read_options() {
+  static constinit bool done = false;
+  if (done || environ == nullptr) return;
+  done = true;
+  parse_environment();
 }
 
 }  // namespace annex::os

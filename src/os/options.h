@@ -24,8 +24,10 @@ struct Options {
 
 extern constinit Options options;
 
-// Reads the environment into `options` the first time that there is one (it appears only during libc's own start).
-// A value that can't be used: one warning line, and the default stays.
+// Reads the environment into `options`. A value that can't be used: one warning line, and the default stays.
+void parse_environment();
+
+// The same, once: the first time that there is an environment (it appears only during libc's own start).
 void read_options();
 
 }  // namespace annex::os

@@ -1,0 +1,125 @@
+// Arenas: random taking and giving keeps the books straight; clean memory is zero; alignment, limits, neighbours.
+#include "core/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "consistency.h"
+#include "os/options.h"
+
+namespace annex {
+namespace {
+
+struct Taken {
+  Granule* head;
+  uint32_t granules;
+  Purpose purpose;
+};
+
+Granule* take(uint32_t granules, Purpose purpose = Purpose::kSpan, uint32_t alignment = 1) {
+  bool clean;
+  Granule* run = take_run(granules, alignment, purpose, &clean);
+  if (run == nullptr) return nullptr;
+  if (purpose == Purpose::kSlab) {
+    // As a heap would set it up: the walk in expect_consistent reads these.
+    run->size_class = granules == 1 ? 0 : kClasses - 1;
+    run->carved = run->capacity = run->until = run->floor = 0;
+    run->magic = 0;
+  } else {
+    run->magic = 0;
+    run->bytes = granules * kGranule;
+  }
+  return run;
+}
+
+TEST(Arena, RandomOperationsKeepTheBooksStraight) {
+  std::mt19937 random(11);
+  std::vector<Taken> taken;
+  for (int step = 0; step < 4000; ++step) {
+    if (taken.size() > 60 || (!taken.empty() && random() % 2 == 0)) {
+      const size_t index = random() % taken.size();
+      Taken& t = taken[index];
+      if (t.purpose == Purpose::kSpan && random() % 3 == 0) {
+        const uint32_t length = 1 + random() % (2 * t.granules);
+        if (resize_span(t.head, length)) {
+          t.granules = length;
+          t.head->bytes = length * kGranule;
+        }
+      } else {
+        give_run(t.head, t.granules, t.purpose, false);
+        t = taken.back();
+        taken.pop_back();
+      }
+    } else {
+      const bool slab = random() % 2 == 0;
+      const uint32_t granules = slab ? (random() % 4 == 0 ? 4 : 1) : 1 + random() % (random() % 8 == 0 ? 100 : 10);
+      const uint32_t alignment = !slab && random() % 4 == 0 ? 1u << random() % 7 : 1;
+      Granule* head = take(granules, slab ? Purpose::kSlab : Purpose::kSpan, alignment);
+      ASSERT_NE(head, nullptr);
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(start_of(head)) % (alignment * kGranule), 0u);
+      ASSERT_EQ(granule_of(start_of(head)), head);
+      memset(start_of(head), 0xEE, 64);
+      taken.push_back({head, granules, slab ? Purpose::kSlab : Purpose::kSpan});
+    }
+    if (step % 97 == 0) purge_all();
+    if (step % 16 == 0) {
+      test::expect_consistent();
+      if (HasFatalFailure()) return;
+    }
+  }
+  for (const Taken& t : taken) give_run(t.head, t.granules, t.purpose, false);
+  test::expect_consistent();
+}
+
+TEST(Arena, CleanMemoryReadsAsZero) {
+  for (int round = 0; round < 20; ++round) {
+    bool clean = false;
+    Granule* run = take_run(8, 1, Purpose::kSpan, &clean);
+    ASSERT_NE(run, nullptr);
+    run->magic = 0;
+    run->bytes = 8 * kGranule;
+    char* start = start_of(run);
+    if (clean) {
+      for (size_t i = 0; i < 8 * kGranule; i += 512) ASSERT_EQ(start[i], 0);
+    }
+    memset(start, 0x5A, 8 * kGranule);
+    give_run(run, 8, Purpose::kSpan, false);
+    if (round % 2 == 1) purge_all();
+  }
+}
+
+TEST(Arena, DirtyMemoryIsUsedBeforeFresh) {
+  Granule* first = take(5);
+  give_run(first, 5, Purpose::kSpan, false);
+  bool clean = true;
+  Granule* second = take_run(5, 1, Purpose::kSpan, &clean);
+  second->magic = 0;
+  second->bytes = 5 * kGranule;
+  EXPECT_FALSE(clean);
+  give_run(second, 5, Purpose::kSpan, false);
+}
+
+TEST(Arena, TheLimitIsKept) {
+  const size_t live = commitment.live;
+  os::options.max_heap_bytes = live + 10 * kGranule;
+  EXPECT_EQ(take(11), nullptr);
+  Granule* run = take(10);
+  EXPECT_NE(run, nullptr);
+  EXPECT_EQ(take(1), nullptr);
+  EXPECT_FALSE(resize_span(run, 11));
+  os::options.max_heap_bytes = 0;
+  give_run(run, 10, Purpose::kSpan, false);
+}
+
+TEST(Arena, AddressesOfNoArenaAreNotFound) {
+  int local = 0;
+  EXPECT_EQ(granule_of(&local), nullptr);
+  EXPECT_EQ(granule_of(nullptr), nullptr);
+  EXPECT_EQ(granule_of(reinterpret_cast<void*>(UINTPTR_MAX)), nullptr);
+}
+
+}  // namespace
+}  // namespace annex

@@ -1,0 +1,103 @@
+// Balanced commitment: the formulas of commitment.h, one by one.
+#include "core/commitment.h"
+
+#include <gtest/gtest.h>
+
+#include "consistency.h"
+#include "os/options.h"
+
+namespace annex {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+Granule* span(uint32_t granules) {
+  bool clean;
+  Granule* run = take_run(granules, 1, Purpose::kSpan, &clean);
+  run->magic = 0;
+  run->bytes = granules * kGranule;
+  return run;
+}
+
+class CommitmentTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    os::options.background = false;
+    os::options.purge_delay_ms = 3600 * 1000;
+    purge_all();
+  }
+  void TearDown() override {
+    os::options.background = true;
+    os::options.purge_delay_ms = 1000;
+  }
+};
+
+TEST_F(CommitmentTest, StepsGrowWithTheHeapWithinBounds) {
+  EXPECT_EQ(commit_step(0), kMiB);
+  EXPECT_EQ(commit_step(40 * kMiB), 10 * kMiB);
+  EXPECT_EQ(commit_step(size_t{1} << 40), 64 * kMiB);
+}
+
+TEST_F(CommitmentTest, NoDelayGivesBackAtOnce) {
+  Granule* run = span(64);
+  os::options.purge_delay_ms = 0;
+  give_run(run, 64, Purpose::kSpan, false);
+  EXPECT_EQ(commitment.dirty, 0u);
+  test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, NegativeDelayKeepsEverything) {
+  os::options.purge_delay_ms = -1;
+  Granule* run = span(64);
+  give_run(run, 64, Purpose::kSpan, false);
+  const size_t dirty = commitment.dirty;
+  EXPECT_GE(dirty, 64 * kGranule);
+  { os::Guard guard(arena_lock); before_growth(size_t{1} << 32); }
+  EXPECT_EQ(commitment.dirty, dirty);
+}
+
+TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
+  Granule* runs[16];
+  for (auto& run : runs) run = span(160);  // 10 MiB each
+  for (int i = 0; i < 16; i += 2) give_run(runs[i], 160, Purpose::kSpan, false);
+  EXPECT_GE(commitment.dirty, 80 * kMiB);
+  {
+    os::Guard guard(arena_lock);
+    commitment.peak = 0;  // as if the heap had never been larger
+    before_growth(kMiB);
+  }
+  EXPECT_LE(commitment.dirty, std::max(2 * kMiB, commitment.live / 8));
+  for (int i = 1; i < 16; i += 2) give_run(runs[i], 160, Purpose::kSpan, false);
+  test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, GrowthBelowThePeakKeepsWhatIsDirty) {
+  Granule* run = span(1600);  // peak is at least 100 MiB from here on
+  give_run(run, 1600, Purpose::kSpan, false);
+  Granule* kept = span(320);
+  { os::Guard guard(arena_lock); before_growth(16 * kGranule); }
+  // Only what would have raised the peak went back, in pieces of 2 MiB.
+  EXPECT_GE(commitment.dirty, 1280 * kGranule - 2 * kMiB);
+  give_run(kept, 320, Purpose::kSpan, false);
+}
+
+TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
+  const size_t touched = commitment.touched.exchange(kProofOfGrowth - 1);
+  EXPECT_FALSE(slabs_want_huge_pages());
+  EXPECT_FALSE(span_wants_huge_pages(4 * kMiB));
+  commitment.touched = std::max(kProofOfGrowth, commitment.live);
+  EXPECT_TRUE(slabs_want_huge_pages());
+  EXPECT_FALSE(span_wants_huge_pages(kMiB));
+  EXPECT_FALSE(span_wants_huge_pages(commitment.live + 2 * kMiB));
+  commitment.touched = touched;
+}
+
+TEST_F(CommitmentTest, PurgeAllLeavesNothingDirty) {
+  give_run(span(33), 33, Purpose::kSpan, false);
+  EXPECT_GT(purge_all(), 0u);
+  EXPECT_EQ(commitment.dirty, 0u);
+  EXPECT_EQ(purge_all(), 0u);
+}
+
+}  // namespace
+}  // namespace annex

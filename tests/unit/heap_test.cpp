@@ -1,0 +1,116 @@
+// Heaps: a block is handed out once, slabs come and go, counts stay right.
+#include "core/heap.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "consistency.h"
+#include "core/block.h"
+
+namespace annex {
+namespace {
+
+// What a front end does with a heap.
+struct User {
+  Heap heap;
+  void* allocate(SizeClass c) {
+    Block* block = heap.free[c];
+    if (block == nullptr) block = heap.refill(c);
+    heap.free[c] = block->next;
+    return block;
+  }
+  void release(void* block) { heap.put_back(block_or_die(block), static_cast<Block*>(block)); }
+  ~User() { heap.flush(heap.free); }
+};
+
+TEST(Heap, NoBlockIsHandedOutTwice) {
+  User user;
+  std::mt19937 random(3);
+  std::vector<std::pair<void*, SizeClass>> live;
+  std::set<void*> seen;
+  for (int step = 0; step < 60000; ++step) {
+    if (!live.empty() && random() % 100 < (step % 20000 < 10000 ? 40u : 60u)) {
+      const size_t i = random() % live.size();
+      user.release(live[i].first);
+      seen.erase(live[i].first);
+      live[i] = live.back();
+      live.pop_back();
+    } else {
+      const SizeClass c = static_cast<SizeClass>(random() % 3 == 0 ? random() % kClasses : random() % 6);
+      void* block = user.allocate(c);
+      ASSERT_TRUE(seen.insert(block).second);
+      ASSERT_EQ(usable_size(block_or_die(block)), block_size(c));
+      live.emplace_back(block, c);
+    }
+  }
+  test::expect_consistent();
+  for (auto& [block, c] : live) user.release(block);
+  test::expect_consistent();
+}
+
+TEST(Heap, EmptySlabsGoBackToTheArena) {
+  const size_t before = commitment.live;
+  {
+    User user;
+    for (SizeClass c : {SizeClass{0}, SizeClass{20}, SizeClass{55}, SizeClass{71}}) {
+      std::vector<void*> blocks;
+      for (uint32_t i = 0; i < 5 * slab_capacity(c); ++i) blocks.push_back(user.allocate(c));
+      EXPECT_GE(commitment.live, before + 5 * slab_granules(c) * kGranule);
+      for (void* block : blocks) user.release(block);
+    }
+    // At most the current slab of each class stays.
+    EXPECT_LE(commitment.live, before + 10 * kGranule);
+  }
+  EXPECT_EQ(commitment.live, before);
+}
+
+TEST(Heap, AFullSlabComesBackWithAFairShareOfItsBlocks) {
+  User user;
+  const SizeClass c = class_of(64);
+  const uint32_t capacity = slab_capacity(c);
+  std::vector<void*> blocks;
+  for (uint32_t i = 0; i < 2 * capacity; ++i) blocks.push_back(user.allocate(c));
+  Granule* first = block_or_die(blocks[0]);
+  ASSERT_EQ(first->state, SlabState::kFull);
+  for (uint32_t i = 0; i < capacity / 8 - 1; ++i) user.release(blocks[i]);
+  EXPECT_EQ(first->state, SlabState::kFull);
+  user.release(blocks[capacity / 8 - 1]);
+  EXPECT_EQ(first->state, SlabState::kPartial);
+  EXPECT_EQ(first->until, capacity - capacity / 8);
+  for (uint32_t i = capacity / 8; i < blocks.size(); ++i) user.release(blocks[i]);
+}
+
+TEST(Heap, AChainCountsAsItsBlocks) {
+  User user;
+  const SizeClass c = class_of(256);
+  std::vector<void*> blocks;
+  for (uint32_t i = 0; i < 2 * slab_capacity(c); ++i) blocks.push_back(user.allocate(c));
+  Granule* slab = block_or_die(blocks[0]);
+  const uint32_t used = slab->floor + slab->until;
+  Block* chain = nullptr;
+  for (int i = 0; i < 100; ++i) {
+    Block* block = static_cast<Block*>(blocks[static_cast<size_t>(i)]);
+    block->next = chain;
+    chain = block;
+  }
+  user.heap.put_back(slab, chain, static_cast<Block*>(blocks[0]), 100);
+  EXPECT_EQ(slab->floor + slab->until, used - 100);
+  EXPECT_EQ(slab->state, SlabState::kPartial);
+  for (size_t i = 100; i < blocks.size(); ++i) user.release(blocks[i]);
+}
+
+TEST(Heap, FreshMemoryIsCarvedAPageAtATime) {
+  User user;
+  const SizeClass c = class_of(512);
+  purge_all();
+  void* block = user.allocate(c);
+  const Granule* slab = block_or_die(block);
+  EXPECT_LE(slab->carved * block_size(c), 16384u);
+  user.release(block);
+}
+
+}  // namespace
+}  // namespace annex

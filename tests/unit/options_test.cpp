@@ -1,0 +1,55 @@
+// The environment: each kind of value, and what happens to wrong ones. Each case runs in a process of its own.
+#include "os/options.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace annex::os {
+namespace {
+
+// The options as a process with this environment sees them, and what it prints on standard error.
+void expect(const char* name, const char* value, auto check, const char* output) {
+  EXPECT_EXIT(
+      {
+        setenv(name, value, 1);
+        options = Options{};
+        parse_environment();
+        _exit(check(options) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), output)
+      << name << "=" << value;
+}
+
+TEST(Options, GoodValues) {
+  expect("ANNEX_PURGE_DELAY", "250", [](auto& o) { return o.purge_delay_ms == 250; }, "^$");
+  expect("ANNEX_PURGE_DELAY", "-1", [](auto& o) { return o.purge_delay_ms == -1; }, "^$");
+  expect("ANNEX_MAX_HEAP", "64M", [](auto& o) { return o.max_heap_bytes == size_t{64} << 20; }, "^$");
+  expect("ANNEX_MAX_HEAP", "2GiB", [](auto& o) { return o.max_heap_bytes == size_t{2} << 30; }, "^$");
+  expect("ANNEX_RESERVE", "123456", [](auto& o) { return o.reserve_bytes == 123456; }, "^$");
+  expect("ANNEX_HUGE_PAGES", "never", [](auto& o) { return o.huge_pages == HugePages::kNever; }, "^$");
+  expect("ANNEX_STATS", "json", [](auto& o) { return o.stats == StatsFormat::kJson; }, "^$");
+  expect("ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
+  expect("ANNEX_VERBOSE", "", [](auto& o) { return o.verbose == 0; }, "^$");
+}
+
+TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
+  const auto untouched = [](auto& o) {
+    const Options standard;
+    return o.purge_delay_ms == standard.purge_delay_ms && o.max_heap_bytes == standard.max_heap_bytes &&
+           o.huge_pages == standard.huge_pages && o.background == standard.background;
+  };
+  expect("ANNEX_PURGE_DELAY", "soon", untouched, "^annex: ANNEX_PURGE_DELAY=soon is not understood; using 1000\n$");
+  expect("ANNEX_PURGE_DELAY", "-2", untouched, "^annex: ANNEX_PURGE_DELAY=-2 .*\n$");
+  expect("ANNEX_MAX_HEAP", "99999999999999999999", untouched, "^annex: .*\n$");
+  expect("ANNEX_MAX_HEAP", "20000000T", untouched, "^annex: .*\n$");
+  expect("ANNEX_MAX_HEAP", "1Mx", untouched, "^annex: .*\n$");
+  expect("ANNEX_HUGE_PAGES", "Never", untouched, "^annex: .*\n$");
+  expect("ANNEX_BACKGROUND", "yes", untouched, "^annex: .*\n$");
+}
+
+}  // namespace
+}  // namespace annex::os

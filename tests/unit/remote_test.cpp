@@ -1,0 +1,77 @@
+// Message passing: a batch counts what is added, whoever adds; a slab is in an inbox once.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "remote/batch.h"
+#include "remote/inbox.h"
+
+namespace annex::remote {
+namespace {
+
+struct FakeSlab {
+  Granule metadata = {};
+  std::vector<char> memory = std::vector<char>(kGranule);
+  Block* block(size_t i) { return reinterpret_cast<Block*>(memory.data() + i * 64); }
+};
+
+TEST(Batch, ALostCountIsNeverMistakenForABlock) {
+  FakeSlab slab;
+  EXPECT_TRUE(add(&slab.metadata, slab.memory.data(), slab.block(0)));  // offset 0: only the count tells it from empty
+  EXPECT_FALSE(add(&slab.metadata, slab.memory.data(), slab.block(5)));
+  EXPECT_FALSE(add(&slab.metadata, slab.memory.data(), slab.block(3)));
+  const Batch batch = take(&slab.metadata, slab.memory.data());
+  EXPECT_EQ(batch.count, 3u);
+  EXPECT_EQ(batch.first, slab.block(3));
+  EXPECT_EQ(batch.first->next, slab.block(5));
+  EXPECT_EQ(batch.first->next->next, slab.block(0));
+  EXPECT_EQ(batch.first->next->next->next, nullptr);
+  EXPECT_TRUE(add(&slab.metadata, slab.memory.data(), slab.block(1)));
+}
+
+TEST(Remote, EveryBlockArrivesOnce) {
+  constexpr size_t kSlabs = 8;
+  constexpr size_t kSenders = 4;
+  constexpr size_t kBlocks = 1000;
+  std::vector<FakeSlab> slabs(kSlabs);
+  Inbox inbox;
+  std::atomic<size_t> done{0};
+  std::vector<std::thread> senders;
+  for (size_t sender = 0; sender < kSenders; ++sender) {
+    senders.emplace_back([&, sender] {
+      for (size_t i = sender; i < kBlocks; i += kSenders) {
+        for (FakeSlab& slab : slabs) {
+          if (add(&slab.metadata, slab.memory.data(), slab.block(i))) inbox.post(&slab.metadata);
+        }
+      }
+      ++done;
+    });
+  }
+  std::set<Block*> received;
+  bool last_round = false;
+  for (;;) {
+    inbox.drain([&](Granule* metadata) {
+      FakeSlab* slab = nullptr;
+      for (FakeSlab& each : slabs) {
+        if (&each.metadata == metadata) slab = &each;
+      }
+      Batch batch = take(metadata, slab->memory.data());
+      EXPECT_GT(batch.count, 0u);
+      for (Block* block = batch.first; block != nullptr; block = block->next, --batch.count) {
+        EXPECT_TRUE(received.insert(block).second);
+      }
+      EXPECT_EQ(batch.count, 0u);
+    });
+    if (last_round) break;
+    last_round = done == kSenders;
+    std::this_thread::yield();
+  }
+  for (std::thread& sender : senders) sender.join();
+  EXPECT_EQ(received.size(), kSlabs * kBlocks);
+  EXPECT_TRUE(inbox.empty());
+}
+
+}  // namespace
+}  // namespace annex::remote

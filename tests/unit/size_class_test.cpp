@@ -1,0 +1,68 @@
+// Size classes: the smallest block that fits, bounded waste, alignment.
+#include "core/size_class.h"
+
+#include <gtest/gtest.h>
+
+#include "core/granule.h"
+#include "front/request.h"
+
+namespace annex {
+namespace {
+
+TEST(SizeClass, EverySizeGetsTheSmallestClassThatFits) {
+  SizeClass expected = 0;
+  for (size_t n = 1; n <= kMaxSmall; ++n) {
+    while (block_size(expected) < n) ++expected;
+    ASSERT_EQ(class_of(n), expected) << n;
+  }
+  EXPECT_EQ(class_of(0), class_of(1));
+}
+
+TEST(SizeClass, WasteAbove128BytesIsUnderAnEighth) {
+  for (size_t n = 129; n <= kMaxSmall; ++n) {
+    const double waste = static_cast<double>(block_size(class_of(n)) - n) / static_cast<double>(block_size(class_of(n)));
+    ASSERT_LE(waste, 0.1112) << n;
+  }
+}
+
+TEST(SizeClass, BlocksAreMultiplesOf16AndGrow) {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    EXPECT_EQ(block_size(c) % kMinAlignment, 0u);
+    if (c > 0) {
+      EXPECT_GT(block_size(c), block_size(c - 1));
+    }
+  }
+}
+
+TEST(SizeClass, SlabsLoseLittleAtTheirEnd) {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    const size_t bytes = slab_granules(c) * kGranule;
+    EXPECT_LE(bytes - slab_capacity(c) * block_size(c), bytes / 8) << block_size(c);
+    EXPECT_GE(slab_capacity(c), 8u);
+  }
+}
+
+TEST(SizeClass, MagicTellsMultiplesOfTheBlockSize) {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    if (slab_granules(c) != 1) continue;
+    for (uint32_t offset = 0; offset < kGranule; ++offset) {
+      ASSERT_EQ(offset * slab_magic(c) < slab_magic(c), offset % block_size(c) == 0) << block_size(c) << " " << offset;
+    }
+  }
+}
+
+TEST(SizeClass, AlignedClassIsAlignedAndFits) {
+  for (size_t alignment = 16; alignment <= kMaxSmall; alignment *= 2) {
+    for (size_t n = 1; n <= kMaxSmall; n += 37) {
+      const SizeClass c = front::aligned_class(alignment, n);
+      ASSERT_LT(c, kClasses);
+      ASSERT_GE(block_size(c), n);
+      ASSERT_EQ(block_size(c) % alignment, 0u);
+    }
+  }
+  EXPECT_EQ(front::aligned_class(2 * kMaxSmall, 1), kClasses);
+  EXPECT_EQ(front::aligned_class(16, kMaxSmall + 1), kClasses);
+}
+
+}  // namespace
+}  // namespace annex
