@@ -1,7 +1,7 @@
 """Every message and exit status of the launcher: launcher_test.py LAUNCHER C++-COMPILER.
 
-The launcher is copied into directories of the test's own, beside a stand-in for the library, so that what is tested is
-the launcher alone.
+The launcher is copied into directories of the test's own, beside a stand-in for the library, so that what is tested
+is the launcher alone.
 """
 
 import os
@@ -69,8 +69,14 @@ class LauncherTest(unittest.TestCase):
         clean = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and "ANNEX" not in name}
         clean.update(environment or {})
         return subprocess.run(
-            [annex or self.annex, *arguments], env=clean, cwd=directory, stdin=subprocess.DEVNULL, stdout=stdout,
-            stderr=subprocess.PIPE, text=True, timeout=30,
+            [annex or self.annex, *arguments],
+            env=clean,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
         )
 
     def refused(self, status, message, *arguments, **keywords):
@@ -214,7 +220,9 @@ class LauncherTest(unittest.TestCase):
         (self.dir / "first/tool").chmod(0o644)
         path = f"{self.dir}/first:{self.dir}/second:/usr/bin:/bin"
         self.assertEqual(self.ran("run", "tool", environment={"PATH": path}), "second\n")
-        self.assertEqual(self.ran("run", "tool", environment={"PATH": ":/bin"}, directory=self.dir / "second"), "second\n")
+        self.assertEqual(
+            self.ran("run", "tool", environment={"PATH": ":/bin"}, directory=self.dir / "second"), "second\n"
+        )
 
     def test_without_path(self):
         command = ["env", "-u", "PATH", self.annex, "run", "echo", "found"]
@@ -233,7 +241,9 @@ class LauncherTest(unittest.TestCase):
     def test_script_with_a_missing_interpreter(self):
         script = self.file("orphan", "#!/no/such/interpreter\n")
         self.refused(127, "orphan: /no/such/interpreter: not found", "run", script)
-        self.refused(127, "no-such-language: not found", "run", self.file("orphan2", "#!/usr/bin/env no-such-language\n"))
+        self.refused(
+            127, "no-such-language: not found", "run", self.file("orphan2", "#!/usr/bin/env no-such-language\n")
+        )
         plain = self.file("plain-interpreter", "", mode=0o644)
         self.refused(126, "plain-interpreter: not executable", "run", self.file("orphan3", f"#!{plain}\n"))
 

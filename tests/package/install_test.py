@@ -1,6 +1,7 @@
-"""Installs a build into an empty place, then uses it as a stranger would: install_test.py --build BUILD --cxx C++-COMPILER.
+"""Installs a build into an empty place, then uses it as a stranger would: by find_package with each target, by
+pkg-config and by the installed launcher, after the place has been moved.
 
-By find_package with each target, by pkg-config, by the installed launcher; and once more after the place has been moved.
+install_test.py --build BUILD --cxx C++-COMPILER
 """
 
 import argparse
@@ -15,8 +16,15 @@ HERE = Path(__file__).resolve().parent
 
 def run(*command, env=None):
     """Returns the command's output. Where it fails: all that it said, and the end."""
-    result = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            stdin=subprocess.DEVNULL, text=True, env={**os.environ, **(env or {})}, timeout=300)
+    result = subprocess.run(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **(env or {})},
+        timeout=300,
+    )
     if result.returncode != 0:
         raise SystemExit(f"FAILED ({result.returncode}): {' '.join(map(str, command))}\n{result.stdout}")
     return result.stdout
@@ -30,8 +38,19 @@ def expect(what, got, wanted):
 
 def expect_installed(prefix):
     names = {path.relative_to(prefix).name for path in prefix.rglob("*")}
-    wanted = {"annex", "annex.h", "libannex.so", "libannex.a", "libannex-solo.so", "libannex-solo.a", "annexConfig.cmake",
-              "annexConfigVersion.cmake", "annexTargets.cmake", "annex.pc", "annex-solo.pc"}
+    wanted = {
+        "annex",
+        "annex.h",
+        "libannex.so",
+        "libannex.a",
+        "libannex-solo.so",
+        "libannex-solo.a",
+        "annexConfig.cmake",
+        "annexConfigVersion.cmake",
+        "annexTargets.cmake",
+        "annex.pc",
+        "annex-solo.pc",
+    }
     if wanted - names:
         raise SystemExit(f"FAILED not installed: {' '.join(sorted(wanted - names))}")
     for file in prefix.rglob("*"):  # an installation knows nothing of the tree it came from

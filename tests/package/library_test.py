@@ -1,8 +1,8 @@
 """What the dynamic loader sees in the libraries: library_test.py LIBRARY...
 
-They need libc and nothing else, so that they can be preloaded into any program; their thread-local storage is small and
-in the static block, so that access is one instruction and dlopen still finds room for it; and they export the malloc
-family and annex_*, and nothing of their inside.
+They need libc and nothing else, so that they can be preloaded into any program; their thread-local storage is small
+and in the static block, so that access is one instruction and dlopen still finds room for it; and they export the
+malloc family and annex_*, and nothing of their inside.
 """
 
 import re
@@ -12,8 +12,9 @@ import sys
 ALLOWED = re.compile(r"(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
 TLS_LIMIT = 64  # bytes; the loader keeps some hundreds spare for libraries that are opened late
 
-FAMILY = set("""malloc free calloc realloc reallocarray aligned_alloc posix_memalign memalign valloc pvalloc cfree
-malloc_usable_size malloc_trim malloc_info malloc_stats mallinfo mallinfo2 mallopt free_sized free_aligned_sized""".split())
+FAMILY = """aligned_alloc calloc cfree free free_aligned_sized free_sized mallinfo mallinfo2 malloc malloc_info
+malloc_stats malloc_trim malloc_usable_size mallopt memalign posix_memalign pvalloc realloc
+reallocarray valloc""".split()
 PUBLIC = re.compile(r"(annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
 
 
@@ -41,9 +42,9 @@ def problems(library):
         yield "wants an executable stack"
     symbols = [line.split() for line in readelf("--dyn-syms", library).splitlines() if re.match(r"\s+\d+:", line)]
     exported = {row[7].split("@")[0] for row in symbols if row[6] != "UND" and row[4] != "LOCAL"}
-    for name in sorted(FAMILY - exported):
+    for name in sorted(set(FAMILY) - exported):
         yield f"does not export {name}"
-    for name in sorted(exported - FAMILY):
+    for name in sorted(exported - set(FAMILY)):
         if not PUBLIC.match(name):
             yield f"exports {name}"
 

@@ -24,7 +24,19 @@ def work(on):
     on.run([*compile, GTEST / "src/gtest-all.cc", "-o", "gtest-all.o"], timeout=120)
     on.run([*compile, "real_test.cpp", "-o", "real_test.o"])
     on.run(["ar", "rcsD", "libgtest.a", "gtest-all.o"])
-    on.run(["g++", "-o", "real_test", "real_test.o", GTEST / "src/gtest_main.cc", "-I", GTEST / "include", "libgtest.a", "-pthread"])
+    on.run(
+        [
+            "g++",
+            "-o",
+            "real_test",
+            "real_test.o",
+            GTEST / "src/gtest_main.cc",
+            "-I",
+            GTEST / "include",
+            "libgtest.a",
+            "-pthread",
+        ]
+    )
     own = SOURCE_ROOT / "cli/program.cpp"
     on.run(["gcc", "-std=gnu++20", "-O2", "-I", SOURCE_ROOT / "cli", "-S", own, "-o", "program.s"])
     on.run(["./real_test", "--gtest_brief=1"])

@@ -40,8 +40,13 @@ def history(commits):
 
 def work(on):
     (on.dir / "gitconfig").write_text(CONFIG)
-    env = {"GIT_CONFIG_GLOBAL": str(on.dir / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1", "GIT_PAGER": "cat",
-           "GIT_AUTHOR_DATE": "1700100000 +0000", "GIT_COMMITTER_DATE": "1700100000 +0000"}
+    env = {
+        "GIT_CONFIG_GLOBAL": str(on.dir / "gitconfig"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_PAGER": "cat",
+        "GIT_AUTHOR_DATE": "1700100000 +0000",
+        "GIT_COMMITTER_DATE": "1700100000 +0000",
+    }
 
     def git(*arguments, input=None):
         return on.run(["git", "-C", on.dir / "repo", *arguments], input, env=env).out

@@ -1,9 +1,10 @@
 """Runs a real program's work on the C library's allocator and then on Annex, and compares what came out.
 
-A test file defines work(on), which starts programs through `on` and returns its results by name; main(work) does the
-rest. Both passes see the same paths, so outputs that name files agree too. A pass on Annex counts only where Annex is
-proved to have served: the library writes its statistics as each process exits, and a server is looked at in /proc while
-it runs. Exit status: 0 passed, 1 failed, 77 a program is not installed (an error where ANNEX_REQUIRE_ALL is set).
+A test file defines work(on), which starts programs through `on` and returns its results by name; main(work) does
+the rest. Both passes see the same paths, so outputs that name files agree too. A pass on Annex counts only where
+Annex is proved to have served: the library writes its statistics as each process exits, and a server is looked at
+in /proc while it runs. Exit status: 0 passed, 1 failed, 77 a program is not installed (an error where
+ANNEX_REQUIRE_ALL is set).
 """
 
 import argparse
@@ -23,6 +24,7 @@ from pathlib import Path
 SKIPPED = 77
 PATH = "/usr/bin:/bin:/usr/sbin:/sbin"  # the release's own programs, whatever else this machine has
 LIBRARIES = {"shared": "libannex.so", "solo": "libannex-solo.so"}
+INPUTS = Path(__file__).resolve().parent / "inputs"
 SOURCE_ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -63,8 +65,13 @@ class On:
         command = [str(word) for word in command]
         data = input.encode() if isinstance(input, str) else input
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL if data is None else subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, cwd=self.dir, env=self.environment(env, plain), start_new_session=True,
+            command,
+            stdin=subprocess.DEVNULL if data is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.dir,
+            env=self.environment(env, plain),
+            start_new_session=True,
         )
         try:
             out, err = process.communicate(data, timeout=timeout)
@@ -86,8 +93,13 @@ class On:
         log = self.dir / "server.log"
         with open(log, "wb") as out:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=self.dir,
-                env=self.environment(env), start_new_session=True,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self.dir,
+                env=self.environment(env),
+                start_new_session=True,
             )
         try:
             deadline = time.monotonic() + 30

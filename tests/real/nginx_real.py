@@ -1,4 +1,4 @@
-"""nginx: two workers serve files, compressed files, a proxied copy of themselves and rewrites, and reload on the way."""
+"""nginx: two workers serve files, plain, compressed and proxied to themselves, and rewrites; with a reload between."""
 
 import hashlib
 import http.client
@@ -35,13 +35,21 @@ def fetch_all(port, seed, results):
     total = hashlib.sha256()
     kept = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     for n in range(400):
-        path = [f"/file{n * seed % 40}.txt", f"/proxied/file{n % 40}.txt", f"/rewritten/thing{n}", "/moved", f"/none{n}",
-                "/proxied/rewritten/deep7"][n % 6]
+        path = [
+            f"/file{n * seed % 40}.txt",
+            f"/proxied/file{n % 40}.txt",
+            f"/rewritten/thing{n}",
+            "/moved",
+            f"/none{n}",
+            "/proxied/rewritten/deep7",
+        ][n % 6]
         headers = {"Accept-Encoding": "gzip"} if n % 4 == 0 else {}
         connection = kept if n % 3 else http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         connection.request("GET", path + "?q=" + "x" * (n % 50 * 20), headers=headers)
         response = connection.getresponse()
-        told = [(name, value) for name, value in response.getheaders() if name not in ("Date", "Last-Modified", "Location")]
+        told = [
+            (name, value) for name, value in response.getheaders() if name not in ("Date", "Last-Modified", "Location")
+        ]
         total.update(repr((path, response.status, sorted(told))).encode())
         total.update(response.read())
         if connection is not kept:
@@ -85,7 +93,9 @@ def work(on):
                 raise Failure("the workers of before the reload do not end")
             time.sleep(0.02)
         results["after the reload"] = serve(port, [13, 17])
-    alerts = [line for line in (on.dir / "error.log").read_text().splitlines() if "[alert]" in line or "[emerg]" in line]
+    alerts = [
+        line for line in (on.dir / "error.log").read_text().splitlines() if "[alert]" in line or "[emerg]" in line
+    ]
     results["alerts"] = "\n".join(alerts)  # a worker that died is one
     return results
 

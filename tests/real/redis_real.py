@@ -1,9 +1,10 @@
 """redis-server: benchmarked by redis-benchmark, filled with data that is read back, saved by forks, and restarted.
 
-Debian's and Ubuntu's redis-server calls malloc, calloc, realloc, free and malloc_usable_size by these names and gets them
-from libjemalloc.so.2, which it is linked with. A preloaded library comes first, so under Annex it serves all five, while
-mallctl, which only jemalloc has, still answers for jemalloc. That is how the test knows who served: jemalloc's own count of
-allocated bytes (allocator_allocated) covers the data set in the first pass and next to nothing in the second.
+Debian's and Ubuntu's redis-server calls malloc, calloc, realloc, free and malloc_usable_size by these names and
+gets them from libjemalloc.so.2, which it is linked with. A preloaded library comes first, so under Annex it serves
+all five, while mallctl, which only jemalloc has, still answers for jemalloc. That is how the test knows who served:
+jemalloc's own count of allocated bytes (allocator_allocated) covers the data set in the first pass and next to
+nothing in the second.
 """
 
 import contextlib
@@ -13,8 +14,22 @@ import time
 from harness import Failure, main
 from resp import Client, ReplyError
 
-OPTIONS = ["--port", "0", "--save", "", "--daemonize", "no", "--hash-max-listpack-entries", "16",
-           "--hz", "50", "--lazyfree-lazy-user-del", "yes", "--repl-diskless-sync", "no"]
+OPTIONS = [
+    "--port",
+    "0",
+    "--save",
+    "",
+    "--daemonize",
+    "no",
+    "--hash-max-listpack-entries",
+    "16",
+    "--hz",
+    "50",
+    "--lazyfree-lazy-user-del",
+    "yes",
+    "--repl-diskless-sync",
+    "no",
+]
 
 
 def fill(client):
@@ -31,14 +46,21 @@ def fill(client):
                 ("APPEND", f"grown:{n % 20}", "x" * (n % 50)),
             ]
             if n % 3 == 0:
-                commands += [("LPOP", f"list:{n % 100}"), ("DEL", f"string:{n - 500}"), ("HDEL", f"hash:{n % 300}", f"field{n - 300}")]
+                commands += [
+                    ("LPOP", f"list:{n % 100}"),
+                    ("DEL", f"string:{n - 500}"),
+                    ("HDEL", f"hash:{n % 300}", f"field{n - 300}"),
+                ]
         client.pipeline(commands)
     client("SET", "large", "L" * 5_000_000)
     client("EVAL", "for i = 1, 5000 do redis.call('SET', 'lua:' .. i, string.rep('z', i % 100)) end", 0)
 
 
 READERS = {
-    "string": ("GET",), "hash": ("HGETALL",), "list": ("LRANGE", 0, -1), "set": ("SMEMBERS",),
+    "string": ("GET",),
+    "hash": ("HGETALL",),
+    "list": ("LRANGE", 0, -1),
+    "set": ("SMEMBERS",),
     "zset": ("ZRANGE", 0, -1, "WITHSCORES"),
 }
 
@@ -114,7 +136,24 @@ def work(on):
     with on.server(command, ready):
         client = Client(socket)
         results["data after a restart"] = digest(client)
-        benchmark = ["redis-benchmark", "-s", socket, "-q", "-n", 10000, "-c", 20, "-P", 8, "-d", 200, "-r", 5000, "--threads", 2]
+        benchmark = [
+            "redis-benchmark",
+            "-s",
+            socket,
+            "-q",
+            "-n",
+            10000,
+            "-c",
+            20,
+            "-P",
+            8,
+            "-d",
+            200,
+            "-r",
+            5000,
+            "--threads",
+            2,
+        ]
         lines = on.run([*benchmark, "-t", "set,get,incr,lpush,rpop,sadd,hset,spop,zadd,lrange_100,mset"]).out.decode()
         lines = [line for line in lines.replace("\r", "\n").splitlines() if "requests per second" in line]
         results["benchmarks"] = sorted(line.split(":")[0].strip() for line in lines)
