@@ -111,6 +111,26 @@ void Arena::take_front(Granule* run, uint32_t granules) {
   run[granules - 1].kind = Kind::kNone;
 }
 
+// Takes the last granules of a dirty run. The front stays free, so that a span before it can still grow in place.
+Granule* Arena::take_back(Granule* run, uint32_t granules) {
+  const uint32_t rest = run->length - granules;
+  Granule* taken = run + rest;
+  if (rest == 0) {
+    take_out(run);
+    return taken;
+  }
+  Granule* last = taken - 1;
+  dirty_.remove(run);
+  last->kind = Kind::kFree;
+  last->dirty = true;
+  run->length = last->length = rest;
+  last->magic = 0;
+  dirty_.insert(run);
+  commitment.dirty -= size_t{granules} * kGranule;
+  taken->kind = taken[granules - 1].kind = Kind::kNone;
+  return taken;
+}
+
 // Makes a run free, joined with its free neighbours of the same state; returns the joined run.
 Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
   const Granule* before = head - 1;
@@ -141,8 +161,7 @@ void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
 
 Granule* Arena::take_dirty(uint32_t granules) {
   Granule* run = dirty_.find(granules);
-  if (run != nullptr) take_front(run, granules);
-  return run;
+  return run == nullptr ? nullptr : take_back(run, granules);
 }
 
 Granule* Arena::take_clean(uint32_t granules) {
@@ -181,10 +200,11 @@ Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
   return run;
 }
 
-void Arena::take_for_purge(Granule* run, uint32_t granules) {
-  take_front(run, granules);
-  run->kind = run[granules - 1].kind = Kind::kPurging;
-  run->length = run[granules - 1].length = granules;
+Granule* Arena::take_for_purge(Granule* run, uint32_t granules) {
+  Granule* taken = take_back(run, granules);
+  taken->kind = taken[granules - 1].kind = Kind::kPurging;
+  taken->length = taken[granules - 1].length = granules;
+  return taken;
 }
 
 bool Arena::take_following(Granule* end, uint32_t granules) {

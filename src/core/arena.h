@@ -61,8 +61,8 @@ class Arena {
   void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
   // Takes the granules from `end` on, if they are free.
   bool take_following(Granule* end, uint32_t granules);
-  // Takes the front of a dirty run out, to be given back and then put_clean.
-  void take_for_purge(Granule* run, uint32_t granules);
+  // Takes the end of a dirty run out, to be given back and then put_clean.
+  Granule* take_for_purge(Granule* run, uint32_t granules);
 
  private:
   static constexpr size_t metadata_bytes(size_t bytes) {
@@ -72,6 +72,7 @@ class Arena {
   bool commit_to(uint32_t frontier);
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
+  Granule* take_back(Granule* run, uint32_t granules);
   Granule* put(Granule* head, uint32_t granules, bool dirty);
 
   char* base_ = nullptr;

@@ -30,7 +30,7 @@ size_t purge_oldest(size_t at_most) {
   Arena& arena = *arena_of(run);
   const uint32_t granules = static_cast<uint32_t>(std::min<size_t>(run->length, (at_most + kGranule - 1) / kGranule));
   const size_t bytes = size_t{granules} * kGranule;
-  arena.take_for_purge(run, granules);
+  run = arena.take_for_purge(run, granules);
   ++commitment.purging;
   arena_lock.unlock();
   const bool purged = os::purge(arena.start_of(run), bytes);

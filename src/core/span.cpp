@@ -45,10 +45,11 @@ bool resize_span_in_place(Granule* head, size_t bytes) {
 }
 
 bool move_span(Granule* from, Granule* to) {
-  if (from->bytes < kMoveFrom || to->bytes < from->bytes) return false;
+  if (from->bytes < kMoveFrom || to->length < from->length) return false;
   if (moves.load(std::memory_order_relaxed) >= kMostMoves) return false;
   moves.fetch_add(1, std::memory_order_relaxed);
-  if (!os::move_pages(start_of(from), start_of(to), from->bytes)) return false;
+  // The whole range, not just the usable size: what is left must hold no page.
+  if (!os::move_pages(start_of(from), start_of(to), size_t{from->length} * kGranule)) return false;
   give_run(from, from->length, Purpose::kSpan, true);
   return true;
 }

@@ -14,14 +14,15 @@ using namespace annex;
 
 namespace {
 
-// By glibc's meanings: arena and hblkhd make up what was taken from the system, uordblks what is in use.
+// By glibc's meanings: arena and hblkhd (large blocks, each mapped by itself there, spans here) make up what was taken
+// from the system; of arena, uordblks is in use and fordblks free.
 struct mallinfo2 describe() {
   const annex_stats_t stats = observe::gather();
   struct mallinfo2 info = {};
   info.arena = stats.slabs + stats.dirty;
   info.hblkhd = stats.used_spans;
-  info.uordblks = stats.used;
-  info.fordblks = stats.slabs + stats.used_spans + stats.dirty - stats.used;
+  info.uordblks = stats.used - stats.used_spans;
+  info.fordblks = info.arena - info.uordblks;
   info.keepcost = stats.dirty;
   return info;
 }

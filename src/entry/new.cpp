@@ -1,14 +1,16 @@
 // operator new and delete, all forms. Where memory is exhausted, new calls the new-handler until it finds memory, there
 // is no handler, or the handler throws; then it throws bad_alloc (or returns nullptr in the nothrow forms).
 //
-// The library needs libc only, so what it uses of the C++ runtime it refers to weakly: a program that calls operator
-// new has one.
+// The library needs libc only, so what it uses of the C++ runtime (also behind try and catch: this file is compiled
+// with exceptions) it refers to weakly: a program that calls operator new has one.
 #include <cstdlib>
 #include <new>
 
 #include "entry/family.h"
 #include "entry/visibility.h"
 #include "os/message.h"
+
+asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch");
 
 namespace std {
 [[gnu::weak]] new_handler get_new_handler() noexcept;
@@ -34,14 +36,12 @@ std::new_handler handler() { return std::get_new_handler != nullptr ? std::get_n
   std::__throw_bad_alloc();
 }
 
-// The handler may throw, and the nothrow forms must not: libstdc++ catches; without exceptions of our own we let a
-// handler that throws end the program, unless it is the last resort of a caller that has none set.
 [[gnu::cold, gnu::noinline]] void* exhausted_nothrow(size_t bytes, size_t alignment) noexcept {
-  while (const std::new_handler call = handler()) {
-    call();
-    if (void* block = try_allocate(bytes, alignment)) return block;
+  try {
+    return exhausted(bytes, alignment);
+  } catch (...) {
+    return nullptr;
   }
-  return nullptr;
 }
 
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
