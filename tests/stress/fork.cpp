@@ -1,0 +1,202 @@
+// fork, vfork and posix_spawn at any moment of a program with threads: parent and child both go on.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "stress/harness.h"
+
+using namespace annex_test;
+
+extern char** environ;
+
+namespace {
+
+constexpr unsigned kHangGuard = 100;  // seconds after which a child that hangs is ended by SIGALRM
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) DEMAND(errno == EINTR);
+  return status;
+}
+
+// What every child does: use what it inherited, run threads of its own, end normally.
+void live_as_child(Slots& slots, std::uint64_t seed) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  alarm(kHangGuard);
+  Random random(seed);
+  // The parcels that were in the slots at the fork belong to threads that do not exist here.
+  trade(slots, random, 300);
+  in_threads(3, [&](int id) {
+    Random own(seed + static_cast<std::uint64_t>(id));
+    trade(slots, own, 200);
+  });
+  slots.clear();
+  DEMAND(stats_now().heaps > 0);
+  annex_purge();
+  trade(slots, random, 100);
+  slots.clear();
+}
+
+// Threads that trade until they are told to stop.
+class Load {
+ public:
+  Load(Slots& slots, int threads) {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, &slots, i] {
+        Random random(static_cast<std::uint64_t>(i) + 1000);
+        while (!stop_.load(std::memory_order_relaxed)) {
+          trade(slots, random, 20);
+          ++rounds_;
+        }
+      });
+    }
+  }
+  ~Load() { stop_ = true; }
+
+  // Waits until the threads have got on by some rounds, so that each fork meets another state.
+  void let_run(int rounds) {
+    const int target = rounds_ + rounds;
+    while (rounds_ < target) sched_yield();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::atomic<int> rounds_{0};
+  std::vector<Thread> threads_;  // joined after stop_ is set
+};
+
+constexpr int kForks = kSlowdown > 1 ? 15 : 60;
+
+}  // namespace
+
+TEST(Fork, UnderLoad) {
+  Slots slots;
+  Random random(5);
+  Load load(slots, 6);
+  for (int i = 0; i < kForks; ++i) {
+    load.let_run(i % 7);
+    const pid_t child = fork();
+    DEMAND(child >= 0);
+    if (child == 0) {
+      live_as_child(slots, static_cast<std::uint64_t>(i));
+      _exit(0);
+    }
+    trade(slots, random, 50);
+    ASSERT_EQ(wait_for(child), 0) << "fork " << i;
+  }
+}
+
+TEST(Fork, ManyChildrenAtOnce) {
+  Slots slots;
+  Load load(slots, 4);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 12; ++i) {
+    load.let_run(2);
+    const pid_t child = fork();
+    DEMAND(child >= 0);
+    if (child == 0) {
+      live_as_child(slots, static_cast<std::uint64_t>(i));
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
+}
+
+TEST(Fork, ChildEndsThroughExit) {
+  // exit() with its atexit functions and destructors, on a heap whose other threads are gone.
+  Slots slots;
+  Load load(slots, 4);
+  for (int i = 0; i < kForks / 3; ++i) {
+    load.let_run(3);
+    fflush(nullptr);
+    const pid_t child = fork();
+    DEMAND(child >= 0);
+    if (child == 0) {
+      live_as_child(slots, static_cast<std::uint64_t>(i));
+      exit(0);
+    }
+    ASSERT_EQ(wait_for(child), 0) << "fork " << i;
+  }
+}
+
+TEST(Fork, FromAThreadAndFromTheChild) {
+  Slots slots;
+  Load load(slots, 3);
+  in_threads(3, [&](int id) {
+    for (int i = 0; i < kForks / 10; ++i) {
+      const pid_t child = fork();
+      DEMAND(child >= 0);
+      if (child == 0) {
+        live_as_child(slots, static_cast<std::uint64_t>(id));
+        const pid_t grandchild = fork();
+        DEMAND(grandchild >= 0);
+        if (grandchild == 0) {
+          live_as_child(slots, static_cast<std::uint64_t>(id) + 50);
+          _exit(0);
+        }
+        _exit(wait_for(grandchild) == 0 ? 0 : 1);
+      }
+      DEMAND(wait_for(child) == 0);
+    }
+  });
+}
+
+TEST(Fork, OfAProcessWithoutThreads) {
+  // The parent is single-threaded here, the child is not, and frees what the parent allocated.
+  Parcel* parcel = make_parcel(1000, 4);
+  Parcel* large = make_parcel(3 * kMiB, 5);
+  const pid_t child = fork();
+  DEMAND(child >= 0);
+  if (child == 0) {
+    alarm(kHangGuard);
+    Thread([&] { free_parcel(parcel); }).join();
+    free_parcel(large);
+    _exit(0);
+  }
+  EXPECT_EQ(wait_for(child), 0);
+  free_parcel(parcel);
+  free_parcel(large);
+}
+
+TEST(Fork, SpawnUnderLoad) {
+  Slots slots;
+  Load load(slots, 4);
+  char name[] = "true";
+  char* arguments[] = {name, nullptr};
+  for (int i = 0; i < kForks; ++i) {
+    pid_t child;
+    ASSERT_EQ(posix_spawnp(&child, name, nullptr, nullptr, arguments, environ), 0);
+    ASSERT_EQ(wait_for(child), 0);
+  }
+}
+
+namespace {
+
+// Alone in a function: vfork returns twice, and no variable of the caller's may be in a register
+// then.
+[[gnu::noinline]] pid_t vfork_and_end() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  const pid_t child = vfork();
+#pragma GCC diagnostic pop
+  if (child == 0) _exit(7);
+  return child;
+}
+
+}  // namespace
+
+TEST(Fork, VforkUnderLoad) {
+  Slots slots;
+  Load load(slots, 4);
+  for (int i = 0; i < kForks; ++i) {
+    const pid_t child = vfork_and_end();
+    DEMAND(child >= 0);
+    ASSERT_EQ(WEXITSTATUS(wait_for(child)), 7);
+  }
+}

@@ -1,0 +1,133 @@
+// A process that frees much and then does nothing gives the memory back, without a call that would
+// make it.
+//
+// The poll has a long deadline and no lower bound: it says whether, not when. Not for sanitizer
+// builds, whose own memory is in the resident set.
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <cstring>
+
+#include "common/own_memory.h"
+#include "common/resident.h"
+#include "common/scenario.h"
+#include "stress/harness.h"
+
+using namespace annex_test;
+
+namespace {
+
+constexpr std::size_t kTotal = 256 * kMiB;
+
+// 10 s in steps of 50 ms. Nothing here allocates or calls Annex.
+bool falls_below(std::size_t bytes) {
+  for (int i = 0; i < 200; ++i) {
+    if (resident_bytes() < bytes) return true;
+    const timespec step{0, 50'000'000};
+    nanosleep(&step, nullptr);
+  }
+  fprintf(stderr, "resident %zu, wanted below %zu\n", resident_bytes(), bytes);
+  return false;
+}
+
+struct Hoard {
+  OwnMemory own;
+  void** blocks;
+  std::size_t count;
+
+  explicit Hoard(std::size_t bytes) : count(kTotal / bytes) {
+    blocks = static_cast<void**>(own.allocate(count * sizeof(void*)));
+    for (std::size_t i = 0; i < count; ++i) {
+      blocks[i] = opaque(annex_malloc(bytes));
+      DEMAND(blocks[i] != nullptr);
+      std::memset(blocks[i], 1, bytes);
+    }
+    DEMAND(resident_bytes() >= kTotal);
+  }
+  void free_all() {
+    for (std::size_t i = 0; i < count; ++i) annex_free(blocks[i]);
+    own.deallocate(blocks, count * sizeof(void*));
+  }
+};
+
+std::size_t argument_bytes() { return std::strtoull(scenario_argument(), nullptr, 10); }
+
+void expect_given_back(const char* scenario) {
+  for (const char* bytes : {"64", "1500", "30000", "4000000"}) {
+    Launch launch;
+    launch.scenario = scenario;
+    launch.argument = bytes;
+    launch.environment = {{"ANNEX_PURGE_DELAY", "200"}};
+    const Outcome outcome = run_scenario(launch);
+    EXPECT_EQ(outcome.exit_code, 0) << bytes << "-byte blocks: " << describe(outcome);
+  }
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(idle_after_freeing) {
+  Hoard hoard(argument_bytes());
+  hoard.free_all();
+  return falls_below(kTotal / 4) ? 0 : 1;
+}
+
+TEST(Idle, OneThread) { expect_given_back("idle_after_freeing"); }
+
+ANNEX_SCENARIO(idle_thread_beside_idle_main) {
+  // The hoarder frees, and stays alive without doing anything.
+  static std::atomic<bool> freed{false};
+  static std::atomic<bool> done{false};
+  Thread hoarder([] {
+    Hoard hoard(argument_bytes());
+    hoard.free_all();
+    freed = true;
+    while (!done) sched_yield();
+  });
+  while (!freed) sched_yield();
+  const bool fell = falls_below(kTotal / 4);
+  done = true;
+  return fell ? 0 : 1;
+}
+
+TEST(Idle, AThreadThatStays) { expect_given_back("idle_thread_beside_idle_main"); }
+
+ANNEX_SCENARIO(idle_after_a_thread_ended) {
+  Thread([] {
+    Hoard hoard(argument_bytes());
+    hoard.free_all();
+  }).join();
+  return falls_below(kTotal / 4) ? 0 : 1;
+}
+
+TEST(Idle, AThreadThatEnded) { expect_given_back("idle_after_a_thread_ended"); }
+
+ANNEX_SCENARIO(idle_after_a_remote_free) {
+  // Another thread frees what this one allocated, and this one never allocates again.
+  Hoard hoard(argument_bytes());
+  Thread([&] { hoard.free_all(); }).join();
+  return falls_below(kTotal / 4) ? 0 : 1;
+}
+
+TEST(Idle, FreedByAnotherThread) { expect_given_back("idle_after_a_remote_free"); }
+
+ANNEX_SCENARIO(purge_at_once) {
+  Hoard hoard(argument_bytes());
+  hoard.free_all();
+  annex_purge();
+  if (resident_bytes() < kTotal / 10) return 0;
+  fprintf(stderr, "resident %zu\n", resident_bytes());
+  return 1;
+}
+
+TEST(Idle, PurgeDoesNotWait) { expect_given_back("purge_at_once"); }
+
+ANNEX_SCENARIO(works_after_idling) {
+  for (int round = 0; round < 3; ++round) {
+    Hoard hoard(argument_bytes());
+    hoard.free_all();
+    DEMAND(falls_below(kTotal / 4));
+  }
+  return 0;
+}
+
+TEST(Idle, ThePurgedMemoryIsUsedAgain) { expect_given_back("works_after_idling"); }

@@ -1,0 +1,87 @@
+// Thousands of short threads: heaps are handed on, blocks outlive their threads, memory does not
+// creep.
+#include <gtest/gtest.h>
+
+#include "common/flavour.h"
+#include "stress/harness.h"
+
+using namespace annex_test;
+
+namespace {
+
+constexpr int kAtOnce = 8;
+
+// `count` threads, kAtOnce of them at a time, each of which trades a little and leaves what it made
+// in the slots.
+void churn(Slots& slots, int count) {
+  for (int done = 0; done < count; done += kAtOnce) {
+    in_threads(kAtOnce, [&](int id) {
+      Random random(static_cast<std::uint64_t>(done + id));
+      trade(slots, random, 60);
+    });
+  }
+}
+
+}  // namespace
+
+TEST(ThreadChurn, HeapsAreHandedOn) {
+  Slots slots;
+  const std::uint64_t before = stats_now().heaps;
+  churn(slots, 4000 / kSlowdown);
+  // One heap for each thread that ran at the same time as others, and a few that were slow to
+  // leave.
+  EXPECT_LE(stats_now().heaps, before + 2 * kAtOnce);
+}
+
+TEST(ThreadChurn, MemoryDoesNotCreep) {
+  Slots slots;
+  churn(slots, 1200 / kSlowdown);
+  slots.clear();
+  const annex_stats_t early = stats_now();
+  churn(slots, 4800 / kSlowdown);
+  slots.clear();
+  const annex_stats_t late = stats_now();
+  EXPECT_LE(late.slabs + late.used_spans,
+            early.slabs + early.used_spans + early.slabs / 2 + 2 * kMiB);
+  EXPECT_LE(late.metadata, early.metadata + kMiB);
+}
+
+TEST(ThreadChurn, BlocksOutliveTheirThreads) {
+  constexpr int kThreads = 300 / (kSlowdown > 1 ? 3 : 1);
+  constexpr int kEach = 100;
+  static Parcel* parcels[kThreads][kEach];
+  for (int thread = 0; thread < kThreads; ++thread) {
+    Thread([&, thread] {
+      Random random(static_cast<std::uint64_t>(thread));
+      for (Parcel*& parcel : parcels[thread]) {
+        parcel = make_parcel(parcel_size(random), random.next());
+        DEMAND(parcel != nullptr);
+      }
+    }).join();
+  }
+  // Every other one from here, the rest from a thread that is new.
+  for (int thread = 0; thread < kThreads; thread += 2) {
+    for (Parcel* parcel : parcels[thread]) free_parcel(parcel);
+  }
+  Thread([&] {
+    for (int thread = 1; thread < kThreads; thread += 2) {
+      for (Parcel* parcel : parcels[thread]) free_parcel(parcel);
+    }
+  }).join();
+}
+
+TEST(ThreadChurn, ThreadsThatOnlyFree) {
+  // Each takes one block that another made and never allocates: no heap needs to be made for it.
+  const std::uint64_t before = stats_now().heaps;
+  for (int i = 0; i < 1000 / kSlowdown; ++i) {
+    Parcel* parcel = make_parcel(100, static_cast<std::uint64_t>(i));
+    pthread_t thread;
+    const auto body = [](void* block) -> void* {
+      free_parcel(static_cast<Parcel*>(block));
+      return nullptr;
+    };
+    DEMAND(pthread_create(&thread, nullptr, body, parcel) == 0);
+    DEMAND(pthread_join(thread, nullptr) == 0);
+  }
+  EXPECT_LE(stats_now().heaps, before + 4);
+}
