@@ -1,0 +1,68 @@
+# Every command of the house: thin calls of CMake, CTest and the scripts in tools/. `make help` lists them.
+PRESET ?= release
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+PYTHON ?= python3
+RUN_SECONDS ?= 45
+.DEFAULT_GOAL := build
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+build: configure  ## everything, into build/release (PRESET=debug, asan or tsan for another kind)
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+configure:
+	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
+
+library: configure
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target libannex.so libannex-solo.so annex
+
+run: run-deps  ## real programs on Annex beside the C library's allocator: time, memory, page faults
+	@$(MAKE) --no-print-directory library PRESET=release
+	@$(PYTHON) -B tools/side_by_side.py --seconds $(RUN_SECONDS)
+
+test: test-deps  ## every test: release, both sanitizer builds, real programs, the lab
+	@JOBS=$(JOBS) tools/test
+
+bench: bench-deps venv  ## every allocator on every program, at length
+	@$(MAKE) --no-print-directory library PRESET=release
+	.venv/bin/annex-lab bench
+
+install: configure-install build  ## into PREFIX (default /usr/local); DESTDIR is honoured
+	cmake --install build/$(PRESET)
+
+configure-install:
+	@cmake --preset $(PRESET) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
+
+venv: .venv/ready  ## .venv with the lab and the Python tools
+
+.venv/ready: lab/pyproject.toml tools/apt-venv.txt
+	@tools/install-deps tools/apt-venv.txt
+	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
+	@.venv/bin/pip install --quiet --editable 'lab[test]'
+	@touch $@
+
+format: lint-deps venv  ## rewrites the sources in the house's format
+	@tools/lint --fix
+
+lint: lint-deps venv  ## format, clang-tidy, ruff: says what is wrong
+	@tools/lint
+
+run-deps:
+	@tools/install-deps tools/apt.txt
+
+test-deps:
+	@tools/install-deps tools/apt.txt tools/apt-test.txt tools/apt-venv.txt
+
+bench-deps:
+	@tools/install-deps tools/apt.txt tools/apt-venv.txt peers/apt.txt lab/apt.txt
+
+lint-deps:
+	@tools/install-deps tools/apt.txt tools/apt-lint.txt
+
+clean:  ## removes what was built (not .venv)
+	rm -rf build
+
+.PHONY: help build configure library run test bench install configure-install venv format lint clean \
+	run-deps test-deps bench-deps lint-deps
