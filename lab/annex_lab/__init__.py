@@ -1,0 +1,1 @@
+"""The lab: runs programs under every allocator and says, honestly, what each costs."""

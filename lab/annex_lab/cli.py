@@ -1,0 +1,132 @@
+"""The command annex-lab."""
+
+import enum
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from annex_lab import allocators as known
+from annex_lab import native, paths, programs, show
+from annex_lab.bench import Bench, Plan
+from annex_lab.programs.model import Context
+from annex_lab.report import Report
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+console = Console(stderr=True)
+
+
+class Suite(str, enum.Enum):
+    single = "single"
+    multi = "multi"
+    all = "all"
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def _allocators(names: list[str], strict: bool) -> list[known.Allocator]:
+    """Those named must be there; of the default ones, what is missing is said and left out."""
+    found = []
+    for name in names:
+        try:
+            found.append(known.find(name))
+        except known.Unavailable as why:
+            if strict:
+                raise typer.BadParameter(str(why)) from None
+            console.print(f"left out: {why}", style="yellow", markup=False)
+    if not found:
+        raise typer.BadParameter("no allocator is left to measure")
+    return found
+
+
+def _fail_early(error: Exception) -> None:
+    console.print(str(error), style="red", markup=False)
+    raise typer.Exit(2)
+
+
+@app.callback()
+def lab() -> None:
+    """Runs programs under every allocator and says what each costs."""
+
+
+@app.command()
+def bench(
+    suite: Annotated[Suite, typer.Option(help="which programs")] = Suite.single,
+    allocators: Annotated[
+        str, typer.Option(help="a,b,c; also NAME=/path/to/lib.so; default: Annex and all peers")
+    ] = "",
+    workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
+    rounds: Annotated[int, typer.Option(min=1, help="samples of each program under each allocator")] = 5,
+    scale: Annotated[float, typer.Option(min=0.001, help="multiplies the work of every program")] = 1.0,
+    threads: Annotated[int, typer.Option(min=1, help="threads of the multi-threaded programs")] = 2,
+    retries: Annotated[int, typer.Option(min=0, help="how often a disturbed sample is repeated")] = 2,
+    patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a sample")] = 3.0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="write all samples and figures here")] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="write the tables here")] = None,
+) -> None:
+    """Measures programs side by side under the allocators: time, memory, page faults."""
+    try:
+        chosen = programs.choose(suite.value, _split(workloads))
+    except programs.UnknownProgram as why:
+        raise typer.BadParameter(str(why)) from None
+    names = _split(allocators) or known.for_suite("all" if workloads else suite.value)
+    found = _allocators(names, strict=bool(allocators))
+    try:
+        native.runner(), native.toucher()
+        workload_folder = native.workloads()
+    except native.BuildFailed as why:
+        _fail_early(why)
+
+    scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
+    context = Context(paths.DATA, scratch, workload_folder, scale, threads)
+    plan = Plan(chosen, found, rounds, retries, patience)
+    bar = show.Bar(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
+    with bar.progress:
+        outcome = Bench(plan, context, bar).run()
+    scratch.parent.rmdir()
+
+    options = {
+        "command": "annex-lab " + " ".join(sys.argv[1:]),
+        "suite": suite.value,
+        "rounds": rounds,
+        "scale": scale,
+        "threads": threads,
+    }
+    report = Report(outcome, chosen, found, options)
+    show.tables(Console(), report)
+    if json_file:
+        json_file.write_text(json.dumps(report.as_json(), indent=1) + "\n")
+    if markdown_file:
+        markdown_file.write_text(report.as_markdown())
+    if outcome.interrupted:
+        raise typer.Exit(130)
+    if outcome.failures:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_() -> None:
+    """Lists the programs and the allocators, and what is missing here."""
+    table = Table(title="Programs", title_justify="left")
+    for heading in ("program", "suite", "kind", "what", "missing"):
+        table.add_column(heading)
+    for program in programs.all_programs():
+        table.add_row(program.name, program.suite, program.kind, program.what, ", ".join(program.missing()))
+    out = Console()
+    out.print(table)
+    for name in (*known.OURS, *known.PEERS):
+        try:
+            out.print(f"{name}: {known.find(name).version}", markup=False)
+        except known.Unavailable as why:
+            out.print(f"{name}: not here ({why})", markup=False)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,78 @@
+"""What a program is to the lab: how its input is made, how it is run, how its output is compared."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a program may depend on: the amount of work, the number of threads, where its files are."""
+
+    data: Path  # generated inputs, kept between runs
+    scratch: Path  # emptied before every sample
+    workloads: Path  # folder of the workload programs
+    scale: float = 1.0
+    threads: int = 2
+
+    def work(self, amount: int) -> int:
+        return max(1, round(amount * self.scale))
+
+
+@dataclass(frozen=True)
+class Command:
+    argv: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    stdin: Path | None = None
+    times: int = 1  # runs in one sample: for programs too short to be timed once
+    cwd: Path | None = None
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server measured under a client's load; only the server runs on the allocator."""
+
+    command: Command
+    ready: Callable[[], bool]
+    client: list[str]
+    score: Callable[[str], float]  # from the client's output, higher is better
+
+
+def whole_output(stdout: bytes) -> str:
+    return hashlib.sha256(stdout).hexdigest()[:16]
+
+
+def sorted_output(stdout: bytes) -> str:
+    """For programs whose threads print lines as they come."""
+    return whole_output(b"\n".join(sorted(stdout.splitlines())))
+
+
+def workload_output(stdout: bytes) -> str:
+    """Of a workload's JSON line, what must be the same under every allocator."""
+    line = json.loads(stdout)
+    return f"{line['ops']} {line['checksum']}"
+
+
+def workload_score(stdout: bytes) -> float:
+    return json.loads(stdout)["score"]
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    suite: str  # "single" or "multi": how many threads allocate
+    what: str  # one line for people
+    run: Callable[[Context], Command | Server]
+    kind: str = "program"  # "program": a real one; "workload": one of ours
+    needs: tuple[str, ...] = ()  # executables that must be on the path
+    prepare: Callable[[Context], None] = lambda context: None  # makes inputs that are missing
+    output: Callable[[bytes], str] = whole_output
+    score: Callable[[bytes], float] | None = None
+    # Its own libraries bring another allocator, so "glibc" means preloading libc itself.
+    brings_allocator: bool = False
+
+    def missing(self) -> list[str]:
+        return [need for need in self.needs if shutil.which(need) is None and not Path(need).exists()]

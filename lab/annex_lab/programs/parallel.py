@@ -1,0 +1,92 @@
+"""Real programs that use several threads, on generated inputs."""
+
+from annex_lab.programs import inputs
+from annex_lab.programs.model import Command, Context, Program, sorted_output
+from annex_lab.programs.on_input import on_input
+from annex_lab.programs.single import COMMITS, PYTHON, PYTHON_ENV, SCRIPTS, git_pack
+
+TEXT = 24_000_000  # bytes
+
+
+def _python_threads() -> Program:
+    def run(context: Context) -> Command:
+        argv = [PYTHON, "-S", str(SCRIPTS / "threads.py"), str(context.work(600000)), str(context.threads)]
+        return Command(argv, env=PYTHON_ENV)
+
+    return Program("python-threads", "multi", "objects made by one thread, dropped by another", run, needs=(PYTHON,))
+
+
+PROGRAMS = [
+    _python_threads(),
+    on_input(
+        "xz",
+        "multi",
+        "a text compressed by several threads",
+        source="text",
+        make=inputs.text,
+        work=6_000_000,
+        argv=lambda context, text: ["/usr/bin/xz", "-k", "-c", f"-T{context.threads}", "-1", "--block-size=1MiB", text],
+        needs=("xz",),
+    ),
+    on_input(
+        "zstd",
+        "multi",
+        "a text compressed by several threads",
+        source="text",
+        make=inputs.text,
+        work=TEXT,
+        argv=lambda context, text: ["/usr/bin/zstd", "-q", "-c", f"-T{context.threads}", "-9", text],
+        needs=("zstd",),
+    ),
+    on_input(
+        "pigz",
+        "multi",
+        "a text compressed by several threads",
+        source="text",
+        make=inputs.text,
+        work=TEXT,
+        argv=lambda context, text: ["/usr/bin/pigz", "-k", "-n", "-c", "-p", context.threads, text],
+        needs=("pigz",),
+    ),
+    on_input(
+        "sort",
+        "multi",
+        "lines sorted by several threads",
+        source="text",
+        make=inputs.text,
+        work=4 * TEXT,
+        argv=lambda context, text: ["/usr/bin/sort", f"--parallel={context.threads}", "-S", "600M", text],
+        needs=("sort",),
+        env={"LC_ALL": "C"},
+    ),
+    on_input(
+        "git-pack-threads",
+        "multi",
+        "objects packed by several threads",
+        source="repository",
+        make=inputs.git_repository,
+        work=COMMITS,
+        argv=lambda context, where: git_pack(context.threads, where),
+        needs=("git",),
+        env=inputs.GIT_ENV,
+    ),
+    on_input(
+        "ripgrep",
+        "multi",
+        "a pattern searched in many files",
+        source="tree",
+        make=inputs.text_tree,
+        work=12000,
+        argv=lambda context, tree: [
+            "/usr/bin/rg",
+            "--no-config",
+            "-j",
+            context.threads,
+            "-c",
+            "(shot|rats)[a-z]* [a-z]+t",
+            tree,
+        ],
+        needs=("rg",),
+        output=sorted_output,
+    ),
+]

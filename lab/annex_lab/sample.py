@@ -1,0 +1,154 @@
+"""One sample: a program run once under one allocator, and what it used."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from annex_lab import native
+from annex_lab.programs.model import Command, Context, Program, Server
+
+LIMIT_S = 120.0  # a run that takes longer is ended and counts as failed
+# Settings of the allocators themselves that a person may want to try; everything else of the caller's stays outside.
+PASSED_ON = ("ANNEX_", "MIMALLOC_", "MALLOC_CONF", "GLIBC_TUNABLES", "_RJEM_")
+LIBC = "libc.so.6"
+
+
+class RunFailed(Exception):
+    """The program crashed, hung or could not be started."""
+
+
+@dataclass
+class Sample:
+    wall_s: float
+    user_s: float
+    sys_s: float
+    peak_rss_kib: int
+    minor_faults: int
+    output: str = ""
+    score: float | None = None
+
+    @property
+    def cpu_s(self) -> float:
+        return self.user_s + self.sys_s
+
+
+def environment(extra: dict[str, str]) -> dict[str, str]:
+    """A small environment, the same wherever the lab is started from."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "TZ": "UTC"}
+    return {**base, **kept, **extra}
+
+
+def touch(mib: int) -> None:
+    """Lets a separate small process touch and release memory, so that the host has given it to us."""
+    subprocess.run([str(native.toucher()), str(mib)], check=False)
+
+
+def parse_report(text: str) -> Sample:
+    """The runner's report; several runs in one sample become one run: mean time and faults, highest peak."""
+    rows = [[int(field) for field in line.split()[1:]] for line in text.splitlines() if line.startswith("run ")]
+    if not rows:
+        raise RunFailed("was never run")
+    for row in rows:
+        if row[6] != 0:
+            how = f"exited with {row[6]}" if row[6] < 1000 else f"was ended by {signal.Signals(row[6] - 1000).name}"
+            raise RunFailed(how)
+    count = len(rows)
+    wall, user, system, faults = (sum(row[i] for row in rows) / count for i in (0, 1, 2, 4))
+    peak = max(row[3] for row in rows)
+    return Sample(wall / 1e9, user / 1e6, system / 1e6, peak, round(faults))
+
+
+class _Started:
+    """The runner with its program; its own files are in the scratch folder."""
+
+    def __init__(self, command: Command, preload: str, scratch: Path, extra: dict[str, str]):
+        self.report, self.out, self.err = scratch / "report", scratch / "stdout", scratch / "stderr"
+        self.report.unlink(missing_ok=True)
+        argv = [native.runner(), self.report, preload, command.times, command.stdin or "/dev/null", self.out, self.err]
+        self.process = subprocess.Popen(
+            [str(part) for part in argv] + command.argv,
+            env=environment({**command.env, **extra}),
+            cwd=command.cwd or scratch,
+            start_new_session=True,
+        )
+
+    def program_pid(self) -> int | None:
+        text = self.report.read_text() if self.report.exists() else ""
+        return int(text.split()[1]) if text.startswith("pid ") and "\n" in text else None
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def finish(self, limit_s: float) -> Sample:
+        try:
+            status = self.process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            raise RunFailed(f"ran longer than {limit_s:.0f} s") from None
+        if status != 0:
+            raise RunFailed(f"could not be started (runner's status {status})")
+        try:
+            return parse_report(self.report.read_text())
+        except RunFailed as why:
+            last = self.err.read_text(errors="replace").strip().splitlines()[-1:]
+            raise RunFailed(" | ".join([str(why), *last])) from None
+
+
+def _run_command(program: Program, command: Command, preload: str, scratch: Path, extra: dict[str, str]) -> Sample:
+    started = _Started(command, preload, scratch, extra)
+    try:
+        sample = started.finish(LIMIT_S)
+    finally:
+        started.kill()
+    stdout = started.out.read_bytes()
+    sample.output = program.output(stdout)
+    if program.score:
+        sample.score = program.score(stdout)
+    return sample
+
+
+def _run_server(server: Server, preload: str, scratch: Path, extra: dict[str, str]) -> Sample:
+    """Wall time is the client's; CPU time and memory are the server's, from its start to its end."""
+    started = _Started(server.command, preload, scratch, extra)
+    try:
+        deadline = time.monotonic() + 10
+        while not server.ready():
+            if time.monotonic() > deadline or started.process.poll() is not None:
+                raise RunFailed("the server did not come up")
+            time.sleep(0.01)
+        begin = time.monotonic()
+        try:
+            client = subprocess.run(server.client, capture_output=True, text=True, timeout=LIMIT_S, env=environment({}))
+        except subprocess.TimeoutExpired:
+            raise RunFailed(f"the client ran longer than {LIMIT_S:.0f} s") from None
+        wall = time.monotonic() - begin
+        if client.returncode != 0:
+            raise RunFailed(f"the client failed: {(client.stderr or client.stdout).strip()[-200:]}")
+        pid = started.program_pid()
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
+        sample = started.finish(10)
+    finally:
+        started.kill()
+    sample.wall_s = wall
+    sample.score = server.score(client.stdout)
+    return sample
+
+
+def run(program: Program, context: Context, preload: str, extra: dict[str, str] | None = None) -> Sample:
+    """One run of the program with that library preloaded ("" for none); raises RunFailed."""
+    shutil.rmtree(context.scratch, ignore_errors=True)
+    context.scratch.mkdir(parents=True)
+    if program.brings_allocator and not preload:
+        preload = LIBC
+    task = program.run(context)
+    if isinstance(task, Server):
+        return _run_server(task, preload, context.scratch, extra or {})
+    return _run_command(program, task, preload, context.scratch, extra or {})

@@ -1,0 +1,105 @@
+"""What the terminal shows: a progress bar with the time left, and the tables at the end."""
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from annex_lab import stats
+from annex_lab.bench import Listener
+from annex_lab.report import LEVEL, TITLES, Report
+
+UNKNOWN_S = 1.0  # what a run is taken to last until the first one is over
+OVERHEAD_S = 0.25  # waiting for quiet, touching memory, reading the output
+
+
+class Bar(Listener):
+    """Progress in expected seconds, so that long programs weigh more than short ones."""
+
+    def __init__(self, console: Console, programs: list[str], runs_each: int):
+        self.runs_left = dict.fromkeys(programs, runs_each)
+        self.cost = dict.fromkeys(programs, UNKNOWN_S)
+        self.behind = 0.0
+        self.progress = Progress(
+            TextColumn("{task.description:40}"),
+            BarColumn(),
+            TextColumn("{task.percentage:3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self.task = self.progress.add_task("", total=self._ahead())
+
+    def _ahead(self) -> float:
+        return sum(self.runs_left[name] * self.cost[name] for name in self.runs_left)
+
+    def _update(self) -> None:
+        self.progress.update(self.task, completed=self.behind, total=self.behind + self._ahead())
+
+    def expect(self, program: str, seconds: float) -> None:
+        self.cost[program] = seconds + OVERHEAD_S
+        self._update()
+
+    def step(self, program: str, allocator: str, what: str) -> None:
+        self.progress.update(self.task, description=f"{program} {allocator} {what}")
+
+    def done(self, program: str, runs: int = 1) -> None:
+        self.runs_left[program] -= runs
+        self.behind += runs * self.cost[program]
+        self._update()
+
+    def say(self, text: str) -> None:
+        self.progress.console.print(text, style="yellow", markup=False)
+
+
+def tables(console: Console, report: Report) -> None:
+    """The geometric means, and each program's CPU time and memory as ratios to the subjects' yardsticks."""
+    for subject in report.subjects():
+        bases = report.bases(subject)
+        table = Table(title=f"{subject} / other: below 1 is better for {subject}", title_justify="left")
+        for heading in ("group", "metric", *bases):
+            table.add_column(heading, justify="left" if heading in ("group", "metric") else "right")
+        for group in report.groups:
+            for metric in stats.METRICS:
+                found = [report.geomean(group, subject, base, metric) for base in bases]
+                if any(found):
+                    table.add_row(group, TITLES[metric], *(_coloured(one.ratio) if one else "-" for one in found))
+        if table.row_count:
+            console.print(table)
+    for subject in report.subjects():
+        bases = report.bases(subject)
+        table = Table(
+            title=f"{subject} by program: CPU time, peak MiB, and both as ratios to the others", title_justify="left"
+        )
+        for heading in ("program", "CPU ms", "±%", "MiB", *bases):
+            table.add_column(heading, justify="left" if heading == "program" else "right")
+        for program in report.programs:
+            own = report.samples.get((program.name, subject))
+            if not own:
+                continue
+            cpu, peak = stats.summarize(own["cpu_s"]), stats.summarize(own["peak_rss_kib"])
+            cells = []
+            for base in bases:
+                other = report.samples.get((program.name, base))
+                if not other:
+                    cells.append("failed")
+                    continue
+                cells.append(
+                    " ".join(
+                        _coloured(mine.median / stats.summarize(other[metric]).median)
+                        for metric, mine in (("cpu_s", cpu), ("peak_rss_kib", peak))
+                    )
+                )
+            table.add_row(
+                program.name, f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}", *cells
+            )
+        if table.row_count:
+            console.print(table)
+    disturbed = sum(result.disturbed for result in report.outcome.results)
+    if disturbed:
+        console.print(f"{disturbed} of {len(report.outcome.results)} samples were disturbed by other processes.")
+
+
+def _coloured(ratio: float) -> str:
+    colour = "red" if ratio > 1 + LEVEL else "green" if ratio < 1 - LEVEL else "white"
+    return f"[{colour}]{ratio:.2f}[/]"

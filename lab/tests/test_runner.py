@@ -1,0 +1,92 @@
+"""The runner reports the program alone, and only the program gets LD_PRELOAD."""
+
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from annex_lab import sample
+from annex_lab.sample import RunFailed
+
+LIBM = "/lib/x86_64-linux-gnu/libm.so.6"
+
+
+def test_peak_of_a_small_program_is_its_own_and_not_pythons(program, context):
+    ballast = bytearray(64 << 20)  # this process is large now
+    own_peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    taken = sample.run(program("/bin/true"), context, "")
+    assert len(ballast) and own_peak_kib > 64 * 1024
+    assert 0 < taken.peak_rss_kib < 4 * 1024
+
+
+def test_peak_of_a_larger_program_is_seen(program, context):
+    # dd reads into one buffer of 50 MiB.
+    taken = sample.run(program("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=50M", "count=1"), context, "")
+    assert 50 * 1024 < taken.peak_rss_kib < 60 * 1024
+
+
+def test_cpu_time_and_wall_time(program, context):
+    loop = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"
+    busy = sample.run(program("/bin/sh", "-c", loop), context, "")
+    idle = sample.run(program("/bin/sleep", "0.2"), context, "")
+    assert busy.cpu_s > 0.02 and busy.wall_s >= busy.cpu_s * 0.9
+    assert idle.wall_s >= 0.2 and idle.cpu_s < 0.05
+
+
+def test_times_gives_the_mean_of_the_runs(program, context):
+    taken = sample.run(program("/bin/sleep", "0.05", times=4), context, "")
+    assert 0.05 <= taken.wall_s < 0.15
+
+
+def test_preload_reaches_the_program_only(program, context, monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD", "")
+    show = program(
+        "/bin/sh", "-c", "echo \"[$LD_PRELOAD]\"; tr '\\0' '\\n' < /proc/$PPID/environ | grep -c ^LD_PRELOAD"
+    )
+    with pytest.raises(RunFailed, match="exited with 1"):  # grep -c counts 0 in the runner's environment
+        sample.run(show, context, LIBM)
+    assert (context.scratch / "stdout").read_text() == f"[{LIBM}]\n0\n"
+
+
+def test_exit_status_signal_and_missing_program_are_failures(program, context):
+    with pytest.raises(RunFailed, match="exited with 3"):
+        sample.run(program("/bin/sh", "-c", "exit 3"), context, "")
+    with pytest.raises(RunFailed, match="SIGSEGV"):
+        sample.run(program("/bin/sh", "-c", "kill -SEGV $$"), context, "")
+    with pytest.raises(RunFailed, match="121"):
+        sample.run(program("/nonexistent/program"), context, "")
+
+
+def test_a_program_that_hangs_is_ended_with_its_children(program, context, monkeypatch):
+    monkeypatch.setattr(sample, "LIMIT_S", 0.3)
+    with pytest.raises(RunFailed, match="longer than"):
+        sample.run(program("/bin/sh", "-c", "sleep 60 & echo $!; wait"), context, "")
+    child = int((context.scratch / "stdout").read_text())
+    stat = Path(f"/proc/{child}/stat")
+    for _ in range(100):  # a killed process takes a moment to go
+        if not stat.exists() or stat.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.01)
+    pytest.fail("the child still runs")
+
+
+def test_the_callers_environment_stays_outside(program, context, monkeypatch):
+    monkeypatch.setenv("SECRET", "1")
+    monkeypatch.setenv("ANNEX_OPTION", "2")
+    sample.run(program("/usr/bin/env"), context, "")
+    names = {line.split("=")[0] for line in (context.scratch / "stdout").read_text().splitlines()}
+    assert "SECRET" not in names and "ANNEX_OPTION" in names and "LD_PRELOAD" not in names
+
+
+def test_report_of_several_runs():
+    text = "pid 7\nrun 1000000 500 100 900 10 0 0\nrun 3000000 700 300 1100 20 1 0\n"
+    taken = sample.parse_report(text)
+    assert taken.wall_s == pytest.approx(0.002)
+    assert taken.cpu_s == pytest.approx(0.0008)
+    assert (taken.peak_rss_kib, taken.minor_faults) == (1100, 15)
+
+
+def test_report_without_a_run():
+    with pytest.raises(RunFailed):
+        sample.parse_report("")
