@@ -170,31 +170,23 @@ Granule* Arena::take_clean(uint32_t granules) {
   return run;
 }
 
-// Never-used granules. Small runs come out of a fresh 2 MiB piece that they share, so that what is dense stays together
-// and can have huge pages; long ones start at a multiple of 2 MiB (so that their pages can be moved by whole tables).
+// Never-used granules, in whole pieces of 2 MiB, so that the pages can be huge and can be moved by whole tables. A run
+// starts at a multiple of 2 MiB unless it fits before the next one; what is left of its last piece is clean and free.
 Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
   uint32_t start = frontier_;
   const uint32_t piece_end = round_up(start, kGranulesPerHugePage);
   if (granules > piece_end - start) start = piece_end;
-  uint32_t end = start + granules;
-  if (granules < kGranulesPerHugePage) {
-    const uint32_t whole = round_up(end, kGranulesPerHugePage);
-    if (commit_to(whole)) end = whole;
+  uint32_t end = round_up(start + granules, kGranulesPerHugePage);
+  if (!commit_to(end)) {
+    end = start + granules;
+    if (!commit_to(end)) return nullptr;
   }
-  if (!commit_to(end)) return nullptr;
   const uint32_t gap = start - frontier_;
   Granule* gap_head = frontier();
   frontier_ = end;
   if (gap > 0) put_clean(gap_head, gap);
   Granule* run = metadata() + start;
-  char* address = start_of(run);
-  const size_t bytes = size_t{end - start} * kGranule;
-  if (huge_pages) {
-    os::advise_huge(address, bytes, true);
-    commitment.huge += bytes;
-  } else if (commitment.huge_pages_always) {
-    os::advise_huge(address, bytes, false);
-  }
+  advise(run, end - start, huge_pages);
   run->kind = run[granules - 1].kind = Kind::kNone;
   if (end > start + granules) put_clean(run + granules, end - start - granules);
   return run;
@@ -207,12 +199,25 @@ Granule* Arena::take_for_purge(Granule* run, uint32_t granules) {
   return taken;
 }
 
-bool Arena::take_following(Granule* end, uint32_t granules) {
+void Arena::advise(Granule* fresh, uint32_t granules, bool huge_pages) {
+  const size_t bytes = size_t{granules} * kGranule;
+  if (huge_pages) {
+    os::advise_huge(start_of(fresh), bytes, true);
+    commitment.huge += bytes;
+  } else if (commitment.huge_pages_always) {
+    os::advise_huge(start_of(fresh), bytes, false);
+  }
+}
+
+bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
   if (end == frontier()) {
-    const uint32_t wanted = frontier_ + granules;
+    const uint32_t wanted = round_up(frontier_ + granules, kGranulesPerHugePage);
     if (!commit_to(wanted)) return false;
+    const uint32_t taken = wanted - frontier_;
     frontier_ = wanted;
+    advise(end, taken, huge_pages);
     end[granules - 1].kind = Kind::kNone;
+    if (taken > granules) put_clean(end + granules, taken - granules);
     return true;
   }
   if (end > frontier() || end->kind != Kind::kFree || end->length < granules) return false;
@@ -306,7 +311,7 @@ Granule* first_arena_that(Take take) {
   return nullptr;
 }
 
-Granule* take_unmarked(uint32_t granules, Purpose purpose, bool* clean) {
+Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
   *clean = false;
@@ -314,7 +319,7 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, bool* clean) {
   *clean = true;
   if (purpose == Purpose::kSpan) before_growth(bytes);
   if (Granule* run = first_arena_that(from_clean)) return run;
-  const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(bytes);
+  const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(used);
   const auto from_frontier = [=](Arena& arena) { return arena.take_frontier(granules, huge); };
   if (Granule* run = first_arena_that(from_frontier)) return run;
   // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.
@@ -327,8 +332,8 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, bool* clean) {
 }
 
 // A longer run, its ends cut off.
-Granule* take_aligned(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean) {
-  Granule* run = take_unmarked(granules + alignment - 1, purpose, clean);
+Granule* take_aligned(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
+  Granule* run = take_unmarked(granules + alignment - 1, purpose, used, clean);
   if (run == nullptr) return nullptr;
   Arena& arena = *arena_of(run);
   const uint32_t misaligned =
@@ -356,12 +361,12 @@ bool set_up() {
   return set_up_locked();
 }
 
-Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean) {
+Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
   os::Guard guard(arena_lock);
   const size_t bytes = size_t{granules} * kGranule;
   if (!set_up_locked() || !limit_allows(bytes)) return nullptr;
-  Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, clean)
-                                : take_aligned(granules, alignment, purpose, clean);
+  Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, used, clean)
+                                : take_aligned(granules, alignment, purpose, used, clean);
   if (run == nullptr) return nullptr;
   mark(run, granules, purpose);
   account_taken(bytes, purpose);
@@ -381,18 +386,19 @@ void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
   after_give(now);
 }
 
-bool resize_span(Granule* head, uint32_t granules) {
+bool resize_span(Granule* head, size_t bytes) {
   os::Guard guard(arena_lock);
   const uint32_t before = head->length;
-  if (granules == before) return true;
+  const uint32_t granules = static_cast<uint32_t>((bytes + kGranule - 1) >> kGranuleShift);
   Arena& arena = *arena_of(head);
   if (granules > before) {
     const size_t more = size_t{granules - before} * kGranule;
-    if (!limit_allows(more) || !arena.take_following(head + before, granules - before)) return false;
+    if (!limit_allows(more)) return false;
+    if (!arena.take_following(head + before, granules - before, span_wants_huge_pages(bytes))) return false;
     head[before - 1].kind = Kind::kNone;
     account_taken(more, Purpose::kSpan);
     mark(head, granules, Purpose::kSpan);
-  } else {
+  } else if (granules < before) {
     head[before - 1].kind = Kind::kNone;
     mark(head, granules, Purpose::kSpan);
     account_given(size_t{before - granules} * kGranule, Purpose::kSpan);
@@ -400,6 +406,7 @@ bool resize_span(Granule* head, uint32_t granules) {
     arena.put_dirty(head + granules, before - granules, now);
     after_give(now);
   }
+  head->bytes = bytes;
   return true;
 }
 

@@ -60,7 +60,7 @@ class Arena {
   void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
   void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
   // Takes the granules from `end` on, if they are free.
-  bool take_following(Granule* end, uint32_t granules);
+  bool take_following(Granule* end, uint32_t granules, bool huge_pages);
   // Takes the end of a dirty run out, to be given back and then put_clean.
   Granule* take_for_purge(Granule* run, uint32_t granules);
 
@@ -74,6 +74,7 @@ class Arena {
   void take_front(Granule* run, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);
   Granule* put(Granule* head, uint32_t granules, bool dirty);
+  void advise(Granule* fresh, uint32_t granules, bool huge_pages);
 
   char* base_ = nullptr;
   size_t bytes_ = 0;
@@ -93,19 +94,20 @@ extern constinit uint32_t arena_count;  // grows under the lock; read with acqui
 // even a small arena could be reserved.
 bool set_up();
 
-// What a run is for. Slabs are dense: whatever huge page they get is soon filled.
+// What a run is for.
 enum class Purpose : uint8_t { kSlab, kSpan };
 
 // A run of `granules` (already marked as a slab or a span), its address a multiple of `alignment` granules; nullptr
-// where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. *clean tells whether it reads as zero.
-Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, bool* clean);
+// where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. `used` is how many bytes of it will be written.
+// *clean tells whether it reads as zero.
+Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean);
 
 // Takes a run back, for which the caller holds nothing any more. `clean`: it reads as zero and holds no memory (its
 // pages have been moved away); else it becomes dirty.
 void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean);
 
-// Lengthens a span in place where what follows is free, or shortens it.
-bool resize_span(Granule* head, uint32_t granules);
+// Makes a span's usable size `bytes`, in place: lengthens it where what follows is free, or shortens it.
+bool resize_span(Granule* head, size_t bytes);
 
 // The arena and the metadata of an address; nullptr for an address in no arena.
 Arena* arena_of(const void* address);

@@ -87,7 +87,7 @@ void help() {
 
 bool proved_to_grow() {
   const size_t touched = commitment.touched.load(std::memory_order_relaxed);
-  return touched >= kProofOfGrowth && touched >= commitment.live / 4 * 3;
+  return touched >= kProofOfGrowth && touched >= commitment.live / 2;
 }
 
 }  // namespace
@@ -100,8 +100,9 @@ bool slabs_want_huge_pages() {
 }
 
 bool span_wants_huge_pages(size_t bytes) {
-  if (bytes < kHugePage) return os::options.huge_pages == os::HugePages::kAlways;
-  return slabs_want_huge_pages() && (bytes <= commitment.live || os::options.huge_pages == os::HugePages::kAlways);
+  if (os::options.huge_pages == os::HugePages::kAlways) return true;
+  const size_t range = (bytes + kGranule - 1) & ~(kGranule - 1);
+  return slabs_want_huge_pages() && bytes >= range / 8 * 7 && (bytes < kHugePage || bytes <= commitment.live);
 }
 
 void age_insert(Granule* run, uint64_t now_ms) {

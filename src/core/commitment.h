@@ -9,10 +9,11 @@
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
-//   proved to grow  : touched >= 16 MiB and touched >= 3/4 live
-//   huge pages      for a fresh 2 MiB of slabs once the heap has proved to grow, and for a fresh span of n bytes,
-//                   n >= 2 MiB, if also n <= live (what is asked for speculatively is never more than what is known to
-//                   be used). None before, so that a small heap pays 4 KiB at a time.
+//   proved to grow  : touched >= 4 MiB and touched >= live / 2
+//   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
+//                   that fill 7/8 of their granules, if of n >= 2 MiB then only if n <= live (so that what is asked for
+//                   speculatively is never more than what is known to be used). None before: a small heap pays 4 KiB
+//                   at a time.
 //
 // giving memory back:
 //   delay           a dirty run goes back when it has been free for ANNEX_PURGE_DELAY; in an idle process too, by a
@@ -57,7 +58,7 @@ extern constinit Commitment commitment;
 inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std::memory_order_relaxed); }
 inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, std::memory_order_relaxed); }
 
-inline constexpr size_t kProofOfGrowth = size_t{16} << 20;
+inline constexpr size_t kProofOfGrowth = size_t{4} << 20;
 
 // Whether a heap of this size may carve generously: what it takes next is likely in huge pages, or soon used.
 inline bool touching_is_cheap() { return commitment.touched.load(std::memory_order_relaxed) >= kProofOfGrowth; }

@@ -70,7 +70,7 @@ Block* Heap::carve(Granule* slab) {
 
 Granule* Heap::new_slab(SizeClass c) {
   bool clean = false;
-  Granule* slab = take_run(slab_granules(c), 1, Purpose::kSlab, &clean);
+  Granule* slab = take_run(slab_granules(c), 1, Purpose::kSlab, slab_granules(c) * kGranule, &clean);
   if (slab == nullptr) return nullptr;
   slab->free = nullptr;
   slab->until = slab->floor = 0;

@@ -11,8 +11,8 @@ namespace annex {
 
 namespace {
 
-// Below this, copying is as cheap as a system call.
-constexpr size_t kMoveFrom = size_t{1} << 20;
+// Below this, the faults on the rest of a huge page that is then no longer one cost more than copying.
+constexpr size_t kMoveFrom = kHugePage;
 // Each move can leave a mapping of its own, and a process may have 65,530 of them.
 constexpr uint32_t kMostMoves = 16384;
 std::atomic<uint32_t> moves{0};
@@ -27,7 +27,7 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   const size_t granules = granules_for(usable);
   const size_t alignment_granules = std::max<size_t>(alignment >> kGranuleShift, 1);
   if (granules + alignment_granules > kLongestRun) return nullptr;
-  Granule* head = take_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), Purpose::kSpan, zero);
+  Granule* head = take_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), Purpose::kSpan, usable, zero);
   if (head == nullptr) return nullptr;
   head->magic = 0;
   head->bytes = usable;
@@ -38,10 +38,7 @@ void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan, fal
 
 bool resize_span_in_place(Granule* head, size_t bytes) {
   const size_t usable = round_to_pages(bytes);
-  const size_t granules = granules_for(usable);
-  if (granules > kLongestRun || !resize_span(head, static_cast<uint32_t>(granules))) return false;
-  head->bytes = usable;
-  return true;
+  return granules_for(usable) <= kLongestRun && resize_span(head, usable);
 }
 
 bool move_span(Granule* from, Granule* to) {

@@ -21,7 +21,7 @@ struct Taken {
 
 Granule* take(uint32_t granules, Purpose purpose = Purpose::kSpan, uint32_t alignment = 1) {
   bool clean;
-  Granule* run = take_run(granules, alignment, purpose, &clean);
+  Granule* run = take_run(granules, alignment, purpose, granules * kGranule, &clean);
   if (run == nullptr) return nullptr;
   if (purpose == Purpose::kSlab) {
     // As a heap would set it up: the walk in expect_consistent reads these.
@@ -44,10 +44,7 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
       Taken& t = taken[index];
       if (t.purpose == Purpose::kSpan && random() % 3 == 0) {
         const uint32_t length = 1 + random() % (2 * t.granules);
-        if (resize_span(t.head, length)) {
-          t.granules = length;
-          t.head->bytes = length * kGranule;
-        }
+        if (resize_span(t.head, length * kGranule)) t.granules = length;
       } else {
         give_run(t.head, t.granules, t.purpose, false);
         t = taken.back();
@@ -77,7 +74,7 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
 TEST(Arena, CleanMemoryReadsAsZero) {
   for (int round = 0; round < 20; ++round) {
     bool clean = false;
-    Granule* run = take_run(8, 1, Purpose::kSpan, &clean);
+    Granule* run = take_run(8, 1, Purpose::kSpan, 8 * kGranule, &clean);
     ASSERT_NE(run, nullptr);
     run->magic = 0;
     run->bytes = 8 * kGranule;
@@ -95,7 +92,7 @@ TEST(Arena, DirtyMemoryIsUsedBeforeFresh) {
   Granule* first = take(5);
   give_run(first, 5, Purpose::kSpan, false);
   bool clean = true;
-  Granule* second = take_run(5, 1, Purpose::kSpan, &clean);
+  Granule* second = take_run(5, 1, Purpose::kSpan, 5 * kGranule, &clean);
   second->magic = 0;
   second->bytes = 5 * kGranule;
   EXPECT_FALSE(clean);
@@ -109,7 +106,7 @@ TEST(Arena, TheLimitIsKept) {
   Granule* run = take(10);
   EXPECT_NE(run, nullptr);
   EXPECT_EQ(take(1), nullptr);
-  EXPECT_FALSE(resize_span(run, 11));
+  EXPECT_FALSE(resize_span(run, 11 * kGranule));
   os::options.max_heap_bytes = 0;
   give_run(run, 10, Purpose::kSpan, false);
 }

@@ -13,7 +13,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 Granule* span(uint32_t granules) {
   bool clean;
-  Granule* run = take_run(granules, 1, Purpose::kSpan, &clean);
+  Granule* run = take_run(granules, 1, Purpose::kSpan, granules * kGranule, &clean);
   run->magic = 0;
   run->bytes = granules * kGranule;
   return run;
@@ -87,7 +87,8 @@ TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
   EXPECT_FALSE(span_wants_huge_pages(4 * kMiB));
   commitment.touched = std::max(kProofOfGrowth, commitment.live);
   EXPECT_TRUE(slabs_want_huge_pages());
-  EXPECT_FALSE(span_wants_huge_pages(kMiB));
+  EXPECT_TRUE(span_wants_huge_pages(kMiB));
+  EXPECT_FALSE(span_wants_huge_pages(40 * 1024));  // would leave 24 KiB of its granule unused
   EXPECT_FALSE(span_wants_huge_pages(commitment.live + 2 * kMiB));
   commitment.touched = touched;
 }
