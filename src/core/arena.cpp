@@ -199,14 +199,12 @@ Granule* Arena::take_for_purge(Granule* run, uint32_t granules) {
   return taken;
 }
 
+// Says which pages fresh memory is to have, also where the answer is small ones: a system that gives huge pages unasked
+// would make the first touch of a small heap cost 2 MiB.
 void Arena::advise(Granule* fresh, uint32_t granules, bool huge_pages) {
   const size_t bytes = size_t{granules} * kGranule;
-  if (huge_pages) {
-    os::advise_huge(start_of(fresh), bytes, true);
-    commitment.huge += bytes;
-  } else if (commitment.huge_pages_always) {
-    os::advise_huge(start_of(fresh), bytes, false);
-  }
+  os::advise_huge(start_of(fresh), bytes, huge_pages);
+  if (huge_pages) commitment.huge += bytes;
 }
 
 bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
@@ -252,7 +250,6 @@ size_t standard_arena() {
 bool set_up_locked() {
   if (arena_count > 0) return true;
   os::read_options();
-  commitment.huge_pages_always = os::huge_pages_always();
   if (!add_arena(standard_arena(), kSmallestArena)) return false;
   primary.base = arenas[0].base();
   return true;

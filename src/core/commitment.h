@@ -50,7 +50,6 @@ struct Commitment {
   Granule* newest = nullptr;
   uint32_t purging = 0;       // runs being given back at this moment, with the lock let go
   bool helper_running = false;
-  bool huge_pages_always = false;  // the system gives them unasked; known from set-up on
 };
 extern constinit Commitment commitment;
 

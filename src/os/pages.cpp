@@ -3,8 +3,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -61,19 +59,6 @@ bool move_pages(void* from, void* to, size_t bytes) {
 size_t address_space_limit() {
   struct rlimit limit;
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
-}
-
-bool huge_pages_always() {
-  const int saved = errno;
-  bool always = false;
-  const int file = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
-  if (file >= 0) {
-    char text[64] = {};
-    always = read(file, text, sizeof text - 1) > 0 && strstr(text, "[always]") != nullptr;
-    close(file);
-  }
-  errno = saved;
-  return always;
 }
 
 }  // namespace annex::os

@@ -29,7 +29,4 @@ bool move_pages(void* from, void* to, size_t bytes);
 // The limit on address space (RLIMIT_AS); SIZE_MAX where there is none.
 size_t address_space_limit();
 
-// Whether the system gives huge pages without being asked.
-bool huge_pages_always();
-
 }  // namespace annex::os

@@ -1,0 +1,58 @@
+// Prints a table of the documentation as Markdown: `annex-tables size-classes > docs/size-classes.md`, `annex-tables
+// environment > docs/environment.md`. A test compares the committed files with what this prints.
+#include <cstdio>
+#include <cstring>
+
+#include "core/granule.h"
+#include "core/size_class.h"
+
+namespace {
+
+void size_classes() {
+  printf(
+      "# Size classes\n\n"
+      "Made by `build/release/annex-tables size-classes`; the rule is in `src/core/size_class.h`.\n\n"
+      "*waste*: the most that a request served by this class leaves unused, in per cent of the block. *tail*: what the\n"
+      "blocks leave unused at the end of a slab, in per cent of the slab (address space; resident only with huge pages).\n\n"
+      "| class | block, bytes | smallest request | waste, %% | slab, KiB | blocks | tail, %% | aligned to |\n"
+      "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+  double worst = 0;
+  for (annex::SizeClass c = 0; c < annex::kClasses; ++c) {
+    const size_t size = annex::block_size(c);
+    const size_t smallest = c == 0 ? 0 : annex::block_size(c - 1) + 1;
+    const double waste = 100.0 * static_cast<double>(size - smallest) / static_cast<double>(size);
+    const size_t slab = annex::slab_granules(c) * annex::kGranule;
+    const size_t blocks = annex::slab_capacity(c);
+    const double tail = 100.0 * static_cast<double>(slab - blocks * size) / static_cast<double>(slab);
+    if (smallest > 128 && waste > worst) worst = waste;
+    printf("| %d | %zu | %zu | %.1f | %zu | %zu | %.1f | %zu |\n", c, size, smallest, waste, slab / 1024, blocks, tail,
+           size & -size);
+  }
+  printf("\nWorst waste of requests above 128 bytes: %.1f %%.\n", worst);
+}
+
+void environment() {
+  printf(
+      "# Environment variables\n\n"
+      "Made by `build/release/annex-tables environment` from `src/os/options.def`; `annex help env` prints the same. A\n"
+      "value that is not understood: one warning line on standard error, and the default is used.\n\n"
+      "| variable | default | values | what it does |\n|---|---|---|---|\n");
+#define ANNEX_OPTION(identifier, variable, standard, values, description) \
+  printf("| `%s` | %s | %s | %s |\n", variable, *standard ? standard : "(empty)", values, description);
+#include "os/options.def"
+#undef ANNEX_OPTION
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 2 && strcmp(arguments[1], "size-classes") == 0) {
+    size_classes();
+  } else if (count == 2 && strcmp(arguments[1], "environment") == 0) {
+    environment();
+  } else {
+    fprintf(stderr, "usage: annex-tables size-classes|environment\n");
+    return 2;
+  }
+  return 0;
+}
