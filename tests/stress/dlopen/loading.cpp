@@ -5,11 +5,12 @@
 // library FILE | tls FILE EATER-OF-64-BYTES EATER-OF-8-BYTES
 #include <dlfcn.h>
 #include <elf.h>
-#include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -93,16 +94,38 @@ void use(void* library) {
   void* from_libc = malloc(100);
   DEMAND(!owns(from_libc), "the process's malloc is not Annex's here");
   free(from_libc);
-  in_threads(4, [&] {
-    std::vector<void*> blocks;
-    for (std::size_t i = 0; i < 3000; ++i) {
-      void* block = allocate(i * 7 % 5000);
-      DEMAND(block != nullptr && owns(block), "annex_malloc");
-      memset(block, 1, i * 7 % 5000);
-      blocks.push_back(block);
+  // This thread alone leaves a list full of free blocks of one size; then others help themselves
+  // from it at the same moment. No call of the C library's tells Annex here that the process has
+  // got a second thread.
+  constexpr std::size_t kBytes = 16;
+  std::vector<void*> blocks(20000);
+  for (void*& block : blocks) block = allocate(kBytes);
+  for (void* block : blocks) release(block);
+  void* first = allocate(kBytes);
+  constexpr int kThreads = 3;
+  std::atomic<int> arrived{0};
+  in_threads(kThreads, [&] {
+    const int id = arrived++;
+    std::vector<void*> mine(1200);
+    // Spinning, so that all go at once where there are as many cores.
+    for (int i = 0; arrived < kThreads; ++i) {
+      if (i % 10000 == 0) sched_yield();
     }
-    for (void* block : blocks) release(block);
+    for (int round = 0; round < 50; ++round) {
+      for (void*& block : mine) {
+        block = allocate(kBytes);
+        DEMAND(block != nullptr, "annex_malloc");
+        memset(block, id, kBytes);
+      }
+      for (void* block : mine) {
+        const auto* bytes = static_cast<const char*>(block);
+        DEMAND(owns(block) && bytes[0] == id && bytes[kBytes - 1] == id,
+               "two threads were given one block");
+        release(block);
+      }
+    }
   });
+  release(first);
 }
 
 int library(const char* file) {
