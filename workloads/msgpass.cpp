@@ -19,20 +19,54 @@ struct Message {
   uint64_t value;
 };
 
-// Many producers, one consumer: producers link whole batches in front, the consumer takes everything.
+// Many producers, one consumer: producers link whole batches in front, the consumer takes everything, or sleeps.
 struct alignas(64) Inbox {
   std::atomic<Message*> head{nullptr};
+  Message end{};  // sent last
+
+  void push(Message* first, Message* last) {
+    last->next = head.load(std::memory_order_relaxed);
+    while (!head.compare_exchange_weak(last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    if (last->next == nullptr) head.notify_one();
+  }
+
+  Message* take() {
+    head.wait(nullptr, std::memory_order_acquire);
+    return head.exchange(nullptr, std::memory_order_acquire);
+  }
 };
 
-std::atomic<int64_t> g_outstanding{0};
+// Messages sent and not yet freed. A producer that finds too many sleeps until half of them are gone, and a consumer
+// without messages sleeps too: a spinning wait would measure the scheduler.
+class Pressure {
+ public:
+  explicit Pressure(int64_t limit) : limit_(limit) {}
 
-void produce(std::vector<Inbox>& inboxes, uint32_t id, uint64_t batches, int64_t limit) {
+  void sent(int64_t messages) {
+    if (outstanding_.fetch_add(messages, std::memory_order_relaxed) + messages <= limit_) return;
+    for (int64_t now = outstanding_.load(); now > limit_ / 2; now = outstanding_.load()) outstanding_.wait(now);
+  }
+
+  void freed(int64_t messages) {
+    const int64_t before = outstanding_.fetch_sub(messages, std::memory_order_relaxed);
+    if (before > limit_ / 2 && before - messages <= limit_ / 2) outstanding_.notify_all();
+  }
+
+  int64_t outstanding() const { return outstanding_.load(); }
+
+ private:
+  const int64_t limit_;
+  std::atomic<int64_t> outstanding_{0};
+};
+
+void produce(std::vector<Inbox>& inboxes, Pressure& pressure, uint32_t id, uint64_t batches) {
   Random random(id);
   for (uint64_t i = 0; i < batches; ++i) {
     const uint32_t length = random.between(1, 16);
+    const uint32_t size = kSizes[random.below(4)];
     Message* first = nullptr;
     Message* last = nullptr;
-    const uint32_t size = kSizes[random.below(4)];
     for (uint32_t m = 0; m < length; ++m) {
       auto* message = static_cast<Message*>(malloc(size));
       message->next = first;
@@ -41,36 +75,31 @@ void produce(std::vector<Inbox>& inboxes, uint32_t id, uint64_t batches, int64_t
       first = message;
     }
     Inbox& inbox = inboxes[random.below(static_cast<uint32_t>(inboxes.size()))];
-    last->next = inbox.head.load(std::memory_order_relaxed);
-    while (!inbox.head.compare_exchange_weak(last->next, first, std::memory_order_release,
-                                             std::memory_order_relaxed)) {
-    }
-    if (g_outstanding.fetch_add(length, std::memory_order_relaxed) + length > limit) {
-      while (g_outstanding.load(std::memory_order_relaxed) > limit) std::this_thread::yield();
-    }
+    inbox.push(first, last);
+    pressure.sent(length);
     if (i % kYieldEvery == kYieldEvery - 1) std::this_thread::yield();
   }
 }
 
-uint64_t consume(Inbox& inbox, const std::atomic<bool>& closed) {
+uint64_t consume(Inbox& inbox, Pressure& pressure) {
   uint64_t sum = 0;
   for (;;) {
-    const bool last_look = closed.load(std::memory_order_acquire);
-    Message* message = inbox.head.exchange(nullptr, std::memory_order_acquire);
-    if (message == nullptr) {
-      if (last_look) return sum;
-      std::this_thread::yield();
-      continue;
-    }
     int64_t freed = 0;
+    bool closed = false;
+    Message* message = inbox.take();
     while (message != nullptr) {
       Message* next = message->next;
-      sum += message->value;
-      free(message);
-      ++freed;
+      if (message == &inbox.end) {
+        closed = true;
+      } else {
+        sum += message->value;
+        free(message);
+        ++freed;
+      }
       message = next;
     }
-    g_outstanding.fetch_sub(freed, std::memory_order_relaxed);
+    pressure.freed(freed);
+    if (closed) return sum;
   }
 }
 
@@ -87,17 +116,17 @@ int main(int argc, char** argv) {
   const uint32_t consumers = threads < 2 ? 1 : threads - producers;
   std::vector<Inbox> inboxes(consumers);
   std::vector<uint64_t> sums(consumers);
-  std::atomic<bool> closed{false};
+  Pressure pressure(limit);
   const double seconds = workload::seconds_of([&] {
     std::vector<std::thread> consuming;
     for (uint32_t i = 0; i < consumers; ++i)
-      consuming.emplace_back([&, i] { sums[i] = consume(inboxes[i], closed); });
-    workload::on_threads(producers, [&](uint32_t id) { produce(inboxes, id, batches, limit); });
-    closed.store(true, std::memory_order_release);
+      consuming.emplace_back([&, i] { sums[i] = consume(inboxes[i], pressure); });
+    workload::on_threads(producers, [&](uint32_t id) { produce(inboxes, pressure, id, batches); });
+    for (Inbox& inbox : inboxes) inbox.push(&inbox.end, &inbox.end);
     for (std::thread& thread : consuming) thread.join();
   });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;
-  workload::require(g_outstanding.load() == 0, "messages were lost");
+  workload::require(pressure.outstanding() == 0, "messages were lost");
   workload::report("msgpass", producers * batches, seconds, checksum);
 }

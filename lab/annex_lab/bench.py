@@ -122,6 +122,7 @@ class Bench:
     def __init__(self, plan: Plan, context: Context, listener: Listener):
         self.plan, self.context, self.listener = plan, context, listener
         self.outcome = Outcome()
+        self.patience = quiet.Patience(plan.patience_s, plan.retries)
         self.peak_kib: dict[str, int] = {}  # the highest seen of each program, for the toucher
 
     def run(self) -> Outcome:
@@ -205,13 +206,14 @@ class Bench:
 
     def _sample(self, program: Program, allocator: Allocator, round_: int) -> None:
         def attempt() -> Attempt:
-            quiet.wait_until_quiet(self.plan.patience_s)
+            quiet.wait_until_quiet(self.patience.wait_s)
             sample.touch(64 + self.peak_kib[program.name] * 5 // 4 // 1024)
             watch = quiet.Watch().start()
             taken = sample.run(program, self.context, allocator.preload)
             return Attempt(taken, watch.stop(), watch.wall)
 
-        best, tries = least_disturbed(attempt, self.plan.retries)
+        best, tries = least_disturbed(attempt, self.patience.retries)
+        self.patience.learn(best.disturbed)
         threads = self.context.threads if program.suite == "multi" else 1
         self.outcome.results.append(
             Result(program.name, allocator.name, round_, threads, best.sample, best.foreign_s, best.disturbed, tries)

@@ -59,3 +59,26 @@ def wait_until_quiet(patience_s: float) -> bool:
             return True
         if time.monotonic() > deadline:
             return False
+
+
+class Patience:
+    """How much waiting and repeating is worth while: less each time that it was in vain, all again after a success.
+
+    On a machine that is never quiet, waiting for each sample would only make the comparison longer, not better.
+    """
+
+    def __init__(self, wait_s: float, retries: int):
+        self._wait_s, self._retries = wait_s, retries
+        self._in_vain = 0
+
+    @property
+    def wait_s(self) -> float:
+        return self._wait_s / 2**self._in_vain
+
+    @property
+    def retries(self) -> int:
+        return max(0, self._retries - self._in_vain // 2)
+
+    def learn(self, disturbed: bool) -> None:
+        """The last sample, with all its repeats, was disturbed, or at last one was not."""
+        self._in_vain = min(self._in_vain + 1, 8) if disturbed else 0

@@ -41,6 +41,16 @@ def test_another_process_is_noticed():
     assert quiet.disturbed(foreign, watch.wall)
 
 
+def test_patience_shrinks_in_vain_and_comes_back():
+    patience = quiet.Patience(4.0, 2)
+    assert (patience.wait_s, patience.retries) == (4.0, 2)
+    for _ in range(4):
+        patience.learn(disturbed=True)
+    assert patience.wait_s < 0.5 and patience.retries == 0
+    patience.learn(disturbed=False)
+    assert (patience.wait_s, patience.retries) == (4.0, 2)
+
+
 def test_waiting_ends_with_the_patience(monkeypatch):
     monkeypatch.setattr(quiet.Watch, "stop", lambda self: 1.0)
     start = time.monotonic()

@@ -93,7 +93,6 @@ def cxx_source(path: Path, classes: int) -> None:
         "iostream",
         "map",
         "memory",
-        "regex",
         "set",
         "sstream",
         "string",

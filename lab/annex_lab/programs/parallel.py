@@ -8,16 +8,32 @@ from annex_lab.programs.single import COMMITS, PYTHON, PYTHON_ENV, SCRIPTS, git_
 TEXT = 24_000_000  # bytes
 
 
-def _python_threads() -> Program:
-    def run(context: Context) -> Command:
-        argv = [PYTHON, "-S", str(SCRIPTS / "threads.py"), str(context.work(600000)), str(context.threads)]
-        return Command(argv, env=PYTHON_ENV)
+def _script(name: str, what: str, interpreter: list[str], script: str, work: int, env: dict[str, str]) -> Program:
+    """An interpreter on a script of ours, whose arguments are the amount of work and the number of threads."""
 
-    return Program("python-threads", "multi", "objects made by one thread, dropped by another", run, needs=(PYTHON,))
+    def run(context: Context) -> Command:
+        return Command([*interpreter, str(SCRIPTS / script), str(context.work(work)), str(context.threads)], env=env)
+
+    return Program(name, "multi", what, run, needs=(interpreter[0],))
 
 
 PROGRAMS = [
-    _python_threads(),
+    _script(
+        "python-threads",
+        "objects made by one thread, dropped by another",
+        [PYTHON, "-S"],
+        "threads.py",
+        600000,
+        PYTHON_ENV,
+    ),
+    _script(
+        "perl-threads",
+        "an interpreter a thread, fed by a queue",
+        ["/usr/bin/perl"],
+        "threads.pl",
+        150,
+        {"PERL_HASH_SEED": "0"},
+    ),
     on_input(
         "xz",
         "multi",
