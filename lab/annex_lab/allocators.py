@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +63,20 @@ def find(name: str) -> Allocator:
     if name in OURS:
         return _ours(name)
     raise Unavailable(f"no allocator is called {name}: {', '.join(OURS + PEERS)}, or NAME=/path/to/lib.so")
+
+
+def build_missing(names: list[str]) -> None:
+    """Has peers/build make those peers that are not there yet; what cannot be made is left for find() to say."""
+    missing = []
+    for name in names:
+        if name not in PEERS:
+            continue
+        try:
+            find(name)
+        except Unavailable:
+            missing.append(name)
+    if missing:
+        subprocess.run([str(paths.ROOT / "peers" / "build"), *missing], stdout=sys.stderr, check=False)
 
 
 def for_suite(suite: str) -> list[str]:

@@ -77,6 +77,7 @@ def bench(
     except programs.UnknownProgram as why:
         raise typer.BadParameter(str(why)) from None
     names = _split(allocators) or known.for_suite("all" if workloads else suite.value)
+    known.build_missing(names)
     found = _allocators(names, strict=bool(allocators))
     try:
         native.runner(), native.toucher()
