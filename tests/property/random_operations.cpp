@@ -15,7 +15,10 @@ using namespace annex_test;
 
 namespace {
 
-#ifdef ANNEX_TEST_SANITIZED
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t kOperations = 3000;
+constexpr std::uint64_t kSeeds = 1;
+#elif defined(ANNEX_TEST_SANITIZED)
 constexpr std::size_t kOperations = 5000;
 constexpr std::uint64_t kSeeds = 2;
 #else

@@ -37,7 +37,9 @@ inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMiB = 1024 * kKiB;
 
 // How much smaller the work is where each access is watched.
-#ifdef ANNEX_TEST_SANITIZED
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowdown = 12;
+#elif defined(ANNEX_TEST_SANITIZED)
 inline constexpr int kSlowdown = 8;
 #else
 inline constexpr int kSlowdown = 1;

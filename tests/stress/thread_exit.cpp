@@ -187,7 +187,7 @@ ANNEX_SCENARIO(main_exits_under_load) {
 }
 
 TEST_F(ThreadExit, TheProcessEndsWhileThreadsAllocate) {
-  for (int i = 0; i < 15; ++i) {
+  for (int i = 0; i < (kSlowdown > 1 ? 3 : 15); ++i) {
     Launch launch;
     launch.scenario = "main_exits_under_load";
     const Outcome outcome = run_scenario(launch);
