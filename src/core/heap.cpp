@@ -91,9 +91,10 @@ void Heap::retire(Granule* slab) {
     return;
   }
   const uint32_t share = fair_share(slab->capacity);
-  slab->state = SlabState::kFull;
   slab->floor = static_cast<uint16_t>(slab->carved - share);
   slab->until = static_cast<uint16_t>(share);
+  // Last, and for others to see: from here on the heap does not touch the slab until one of its blocks comes back.
+  __atomic_store_n(&slab->state, SlabState::kFull, __ATOMIC_RELEASE);
 }
 
 void Heap::put_back(Granule* head, Block* first, Block* last, uint32_t count) {

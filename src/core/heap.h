@@ -54,6 +54,9 @@ class Heap {
   // free() has counted the slab down to an event; `used` blocks are still in use.
   void settle(Granule* head, uint32_t used);
 
+  // Lets go of a slab that no longer belongs to any list, and none of whose blocks is in use. Any thread may.
+  static void let_go(Granule* slab);
+
   // Puts the lists in `lists` (free, or the caller's) back into their slabs and lets go of every empty slab.
   void flush(Block** lists);
 
@@ -69,7 +72,6 @@ class Heap {
   Block* carve(Granule* slab);
   Granule* new_slab(SizeClass c);
   void retire(Granule* slab);
-  void let_go(Granule* slab);
   void push_front(Granule* slab);
   void push_back(Granule* slab);
   void unlink(Granule* slab);

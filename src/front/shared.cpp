@@ -51,7 +51,10 @@ void drain(ThreadHeap* heap) {
 // A block of another thread's heap.
 void send(Granule* slab, char* slab_start, Block* block) {
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
-  if (!remote::add(slab, slab_start, block)) return;
+  const uint32_t capacity = slab->capacity;
+  const uint32_t count = remote::add(slab, slab_start, block);
+  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(Heap::let_go);
+  if (count != 1) return;
   owner->inbox.post(slab);
   // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
   // consistent.

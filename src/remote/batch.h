@@ -27,8 +27,9 @@ struct Batch {
 constexpr uint32_t batch_count(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
 constexpr uint32_t batch_offset(uint64_t word) { return static_cast<uint32_t>(word); }
 
-// True where the batch was empty: then, and only then, the caller must tell the owner.
-inline bool add(Granule* slab, char* slab_start, Block* block) {
+// The number of blocks in the batch, with this one. Where it is 1 the batch was empty: then, and only then, the caller
+// must tell the owner.
+inline uint32_t add(Granule* slab, char* slab_start, Block* block) {
   std::atomic_ref<uint64_t> word(slab->remote);
   const uint64_t offset = static_cast<uint64_t>(reinterpret_cast<char*>(block) - slab_start);
   uint64_t seen = word.load(std::memory_order_relaxed);
@@ -37,7 +38,14 @@ inline bool add(Granule* slab, char* slab_start, Block* block) {
     block->next = seen == 0 ? nullptr : reinterpret_cast<Block*>(slab_start + batch_offset(seen));
     next = (uint64_t{batch_count(seen)} + 1) << 32 | offset;
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed));
-  return seen == 0;
+  return batch_count(next);
+}
+
+// Whether every block of the slab is in the batch, and the owner has the slab in no list of its own: then nobody but
+// the holder of its place in the inbox can reach it.
+inline bool complete(const Granule* slab) {
+  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
+  return batch_count(word) == slab->capacity && __atomic_load_n(&slab->state, __ATOMIC_ACQUIRE) == SlabState::kFull;
 }
 
 inline Batch take(Granule* slab, char* slab_start) {

@@ -19,16 +19,16 @@ struct FakeSlab {
 
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
-  EXPECT_TRUE(add(&slab.metadata, slab.memory.data(), slab.block(0)));  // offset 0: only the count tells it from empty
-  EXPECT_FALSE(add(&slab.metadata, slab.memory.data(), slab.block(5)));
-  EXPECT_FALSE(add(&slab.metadata, slab.memory.data(), slab.block(3)));
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(0)), 1u);  // offset 0: only the count tells it from empty
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(5)), 2u);
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(3)), 3u);
   const Batch batch = take(&slab.metadata, slab.memory.data());
   EXPECT_EQ(batch.count, 3u);
   EXPECT_EQ(batch.first, slab.block(3));
   EXPECT_EQ(batch.first->next, slab.block(5));
   EXPECT_EQ(batch.first->next->next, slab.block(0));
   EXPECT_EQ(batch.first->next->next->next, nullptr);
-  EXPECT_TRUE(add(&slab.metadata, slab.memory.data(), slab.block(1)));
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(1)), 1u);
 }
 
 TEST(Remote, EveryBlockArrivesOnce) {
@@ -43,7 +43,7 @@ TEST(Remote, EveryBlockArrivesOnce) {
     senders.emplace_back([&, sender] {
       for (size_t i = sender; i < kBlocks; i += kSenders) {
         for (FakeSlab& slab : slabs) {
-          if (add(&slab.metadata, slab.memory.data(), slab.block(i))) inbox.post(&slab.metadata);
+          if (add(&slab.metadata, slab.memory.data(), slab.block(i)) == 1) inbox.post(&slab.metadata);
         }
       }
       ++done;
@@ -71,6 +71,32 @@ TEST(Remote, EveryBlockArrivesOnce) {
   for (std::thread& sender : senders) sender.join();
   EXPECT_EQ(received.size(), kSlabs * kBlocks);
   EXPECT_TRUE(inbox.empty());
+}
+
+TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
+  constexpr uint32_t kCapacity = 4;
+  std::vector<FakeSlab> slabs(40);
+  Inbox inbox;
+  bool time_to_reap = false;
+  for (size_t s = 0; s < slabs.size(); ++s) {
+    FakeSlab& slab = slabs[s];
+    slab.metadata.capacity = kCapacity;
+    // Two that must stay: one that is its heap's current slab, one with a block still out.
+    slab.metadata.state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
+    for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) {
+      const uint32_t count = add(&slab.metadata, slab.memory.data(), slab.block(i));
+      if (count == 1) inbox.post(&slab.metadata);
+      if (count == kCapacity) time_to_reap = inbox.completed();
+    }
+  }
+  EXPECT_TRUE(time_to_reap);
+  std::set<Granule*> reaped;
+  inbox.reap([&](Granule* slab) { EXPECT_TRUE(reaped.insert(slab).second); });
+  EXPECT_EQ(reaped.size(), slabs.size() - 2);
+  EXPECT_EQ(reaped.count(&slabs[3].metadata) + reaped.count(&slabs[5].metadata), 0u);
+  std::set<Granule*> left;
+  inbox.drain([&](Granule* slab) { left.insert(slab); });
+  EXPECT_EQ(left, (std::set<Granule*>{&slabs[3].metadata, &slabs[5].metadata}));
 }
 
 }  // namespace
