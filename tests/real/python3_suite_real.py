@@ -8,7 +8,7 @@ import re
 
 from harness import Failure, main, tail
 
-MODULES = """test_array test_ast test_buffer test_bytes test_ctypes test_decimal test_deque test_dict
+MODULES = """test_array test_bytes test_ctypes test_deque test_dict
 test_exceptions test_functools test_gc test_generators test_gzip test_hashlib test_itertools
 test_json test_list test_marshal test_memoryio test_memoryview test_mmap test_ordered_dict
 test_pyexpat test_re test_set test_sort test_struct test_thread test_threadedtempfile
