@@ -4,7 +4,8 @@ A recipe gets a private copy of the package (work), the number of compile jobs, 
 path of the shared library that it left.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
@@ -13,6 +14,7 @@ from typing import Callable
 class Recipe:
     flags: str  # as the README's table shows them
     build: Callable[[Path, int, Callable], Path]
+    env: dict[str, str] = field(default_factory=dict)  # what upstream says a program needs for it to work as intended
 
 
 JEMALLOC_LABEL = "5.3.1-0-g81034ce1f1373e37dc865038e1bc8eeecf559ce8"
@@ -59,10 +61,33 @@ def rpmalloc(work, jobs, run):
     return library
 
 
+# Its caches are per CPU, with restartable sequences, of which a thread can register only one user; glibc takes it first.
+TCMALLOC_ENV = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+
+
+def tcmalloc(work, jobs, run):
+    # Upstream builds with Bazel, the crate with a list of sources of its own; that list, and malloc itself, which the crate
+    # leaves out, go through CMake here.
+    listed = re.findall(r'"(c_src/[^"]+[.](?:cc|S))"', (work / "build.rs").read_text())
+    sources = sorted({one for one in listed if "bridge" not in one} | {"c_src/tcmalloc/tcmalloc/tcmalloc.cc"})
+    (work / "CMakeLists.txt").write_text(f"""
+cmake_minimum_required(VERSION 3.22)
+project(tcmalloc LANGUAGES CXX ASM)
+set(CMAKE_CXX_STANDARD 17)
+add_library(tcmalloc SHARED {" ".join(sources)})
+target_include_directories(tcmalloc PRIVATE c_src/abseil-cpp c_src/tcmalloc)
+target_compile_definitions(tcmalloc PRIVATE NOMINMAX TCMALLOC_INTERNAL_8K_PAGES)
+target_compile_options(tcmalloc PRIVATE -w -ftls-model=initial-exec)
+target_link_libraries(tcmalloc PRIVATE pthread)
+""")
+    return cmake_library(work, [], "tcmalloc", jobs, run) / "libtcmalloc.so"
+
+
 RECIPES = {
     "jemalloc": Recipe("configure's defaults: -O3 -funroll-loops, initial-exec TLS, C++ operators", jemalloc),
     "mimalloc2": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc")),
     "mimalloc3": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc3")),
     "snmalloc": Recipe("CMake Release, target snmallocshim: -O3 -DNDEBUG -mcx16, initial-exec TLS", snmalloc),
     "rpmalloc": Recipe("-O3 -funroll-loops -DNDEBUG -DENABLE_PRELOAD -DENABLE_OVERRIDE, initial-exec TLS", rpmalloc),
+    "tcmalloc": Recipe("-O3 -DNDEBUG, 8 KiB pages, initial-exec TLS", tcmalloc, TCMALLOC_ENV),
 }

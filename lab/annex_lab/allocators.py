@@ -5,13 +5,13 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from annex_lab import paths
 
 OURS = ("annex", "annex-solo", "annex-offload")
-PEERS = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc")
+PEERS = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", "tcmalloc")
 
 
 class Unavailable(Exception):
@@ -23,6 +23,7 @@ class Allocator:
     name: str
     library: Path | None  # None: glibc, nothing is preloaded
     version: str
+    env: dict[str, str] = field(default_factory=dict)  # what a program needs for it to work as its makers intend
 
     @property
     def preload(self) -> str:
@@ -41,7 +42,7 @@ def _peer(name: str) -> Allocator:
     library = paths.PEERS / f"{name}.so"
     if known.get(name, {}).get("status") != "ready" or not library.exists():
         raise Unavailable(f"{name} is not built: run peers/build {name}")
-    return Allocator(name, library, known[name]["version"])
+    return Allocator(name, library, known[name]["version"], known[name].get("env", {}))
 
 
 def _ours(name: str) -> Allocator:

@@ -8,6 +8,7 @@
 """
 
 import contextlib
+import dataclasses
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -84,7 +85,7 @@ def private_copies(allocators: list[Allocator]) -> Iterator[list[Allocator]]:
         library = allocator.library
         if library is not None:
             library = Path(shutil.copy(library, folder / f"{allocator.name}.so"))
-        copies.append(Allocator(allocator.name, library, allocator.version))
+        copies.append(dataclasses.replace(allocator, library=library))
     try:
         yield copies
     finally:
@@ -194,7 +195,7 @@ class Bench:
         return 1 if isinstance(task, Server) else task.times
 
     def _works(self, program: Program, allocator: Allocator, reference: Sample) -> str | None:
-        extra = proof.debug_environment(self.context.scratch) if allocator.preload else {}
+        extra = {**allocator.env, **(proof.debug_environment(self.context.scratch) if allocator.preload else {})}
         try:
             taken = sample.run(program, self.context, allocator.preload, extra)
         except RunFailed as why:
@@ -209,7 +210,7 @@ class Bench:
             quiet.wait_until_quiet(self.patience.wait_s)
             sample.touch(64 + self.peak_kib[program.name] * 5 // 4 // 1024)
             watch = quiet.Watch().start()
-            taken = sample.run(program, self.context, allocator.preload)
+            taken = sample.run(program, self.context, allocator.preload, allocator.env)
             return Attempt(taken, watch.stop(), watch.wall)
 
         best, tries = least_disturbed(attempt, self.patience.retries)

@@ -20,8 +20,9 @@ inline Granule* find_block(const void* address, const char** problem) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - start_of(granule));
   switch (granule->kind) {
     case Kind::kSlab: {
-      const size_t size = block_size(granule->size_class);
-      if (offset % size == 0 && offset / size < granule->carved) return granule;
+      const uint32_t size = static_cast<uint32_t>(block_size(granule->size_class));
+      const uint32_t within = static_cast<uint32_t>(offset);
+      if (within % size == 0 && within / size < granule->carved) return granule;
       *problem = "a pointer into a block (or misaligned):";
       return nullptr;
     }
@@ -39,8 +40,19 @@ inline size_t usable_size(const Granule* head) {
   return head->kind == Kind::kSlab ? block_size(head->size_class) : head->bytes;
 }
 
-// The same for a pointer that must be valid: the program ends with one line where it isn't.
+// The head of a slab of one granule in the first arena, for a pointer to one of its blocks; else nullptr, which says
+// nothing. What the fast path of free does, for the others.
+inline Granule* find_block_fast(const void* address) {
+  char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
+  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - base);
+  if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) return nullptr;
+  Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
+  return static_cast<uint32_t>(offset % kGranule) * slab->magic < slab->magic ? slab : nullptr;
+}
+
+// For a pointer that must be valid: the program ends with one line where it isn't.
 inline Granule* block_or_die(const void* address) {
+  if (Granule* slab = find_block_fast(address)) return slab;
   const char* problem = nullptr;
   Granule* head = find_block(address, &problem);
   if (head == nullptr) [[unlikely]] os::fatal(problem, address);

@@ -181,7 +181,11 @@ void release_slow(void* address) {
   Granule* head = block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
   Block* block = static_cast<Block*>(address);
-  if (head->owner != thread_heap) return send(head, start_of(head), block);
+  if (head->owner != thread_heap) {
+    // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
+    const uintptr_t granule = reinterpret_cast<uintptr_t>(address) & ~(kGranule - 1);
+    return send(head, head->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(head), block);
+  }
   if (head->free == block) os::fatal(kFreedTwice, address);
   thread_heap->put_back(head, block);
 }

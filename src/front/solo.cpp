@@ -72,15 +72,18 @@ void* allocate_small(SizeClass c) {
 }  // namespace
 
 void* allocate_slow(size_t bytes) {
-  if (bytes <= kMaxSmall) return allocate_small(class_of(bytes));
-  is_locked();
-  return allocate_large(bytes, kMinAlignment);
+  if (bytes > kMaxSmall) {
+    is_locked();
+    return allocate_large(bytes, kMinAlignment);
+  }
+  const SizeClass c = class_of(bytes);
+  return solo.heap.free[c] != nullptr ? pop(solo.heap.free, c) : allocate_small(c);
 }
 
 void* allocate_zeroed(size_t bytes) {
-  is_locked();
+  if (!__libc_single_threaded) [[unlikely]] is_locked();  // the moment that solo.h speaks of
   if (bytes > kMaxSmall) return allocate_large_zeroed(bytes);
-  void* block = allocate_small(class_of(bytes));
+  void* block = allocate(bytes);
   return block == nullptr ? nullptr : memset(block, 0, bytes);
 }
 

@@ -18,6 +18,14 @@ namespace {
 
 constexpr unsigned kHangGuard = 100;  // seconds after which a child that hangs is ended by SIGALRM
 
+// The thread sanitizer does not support threads in the child of a process with threads: it takes
+// the stacks that the parent's threads left for threads that still run.
+#ifdef __SANITIZE_THREAD__
+constexpr int kThreadsInChild = 0;
+#else
+constexpr int kThreadsInChild = 3;
+#endif
+
 int wait_for(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0) DEMAND(errno == EINTR);
@@ -31,7 +39,7 @@ void live_as_child(Slots& slots, std::uint64_t seed) {
   Random random(seed);
   // The parcels that were in the slots at the fork belong to threads that do not exist here.
   trade(slots, random, 300);
-  in_threads(3, [&](int id) {
+  in_threads(kThreadsInChild, [&](int id) {
     Random own(seed + static_cast<std::uint64_t>(id));
     trade(slots, own, 200);
   });

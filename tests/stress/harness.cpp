@@ -5,10 +5,6 @@
 #include <memory>
 #include <vector>
 
-// Children of processes with threads start threads here, which the thread sanitizer refuses unless
-// told otherwise.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
-
 namespace annex_test {
 namespace {
 
