@@ -5,9 +5,9 @@ path of the shared library that it left.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ def rpmalloc(work, jobs, run):
     return library
 
 
-# Its caches are per CPU, with restartable sequences, of which a thread can register only one user; glibc takes it first.
+# Its caches are per CPU, by restartable sequences; a thread can register only one user of those, and glibc comes first.
 TCMALLOC_ENV = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 
 
 def tcmalloc(work, jobs, run):
-    # Upstream builds with Bazel, the crate with a list of sources of its own; that list, and malloc itself, which the crate
-    # leaves out, go through CMake here.
+    # Upstream builds with Bazel, the crate with a list of sources of its own; that list, and malloc itself, which the
+    # crate leaves out, go through CMake here.
     listed = re.findall(r'"(c_src/[^"]+[.](?:cc|S))"', (work / "build.rs").read_text())
     sources = sorted({one for one in listed if "bridge" not in one} | {"c_src/tcmalloc/tcmalloc/tcmalloc.cc"})
     (work / "CMakeLists.txt").write_text(f"""
