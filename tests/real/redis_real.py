@@ -21,14 +21,12 @@ OPTIONS = [
     "",
     "--daemonize",
     "no",
-    "--hash-max-listpack-entries",
+    "--hash-max-ziplist-entries",
     "16",
     "--hz",
     "50",
     "--lazyfree-lazy-user-del",
     "yes",
-    "--repl-diskless-sync",
-    "no",
 ]
 
 
