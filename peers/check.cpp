@@ -17,8 +17,8 @@
 namespace {
 
 // Every one of these must come from the allocator under test: a pointer from one and a free from another is corruption.
-constexpr const char* kMustServe[] = {"malloc",         "free",     "calloc",            "realloc", "aligned_alloc",
-                                      "posix_memalign", "memalign", "malloc_usable_size"};
+constexpr const char* kMustServe[] = {"malloc",        "free",           "calloc",   "realloc",
+                                      "aligned_alloc", "posix_memalign", "memalign", "malloc_usable_size"};
 // These may stay in libstdc++, which then calls malloc.
 constexpr const char* kMayServe[] = {"_Znwm", "_ZdlPv", "_ZdlPvm", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"};
 

@@ -1,6 +1,7 @@
 // A table of blocks of Pareto-distributed sizes: pick a slot, free it or fill it, and touch what is there.
 // Stands for: alloc-test (No Bugs Hare, ithare.com 2018), used by the mimalloc, BatchIt and SpeedMalloc papers as
-// "simulating real-world loads": mostly small blocks, a long tail of large ones, every byte of a block written and read.
+// "simulating real-world loads": mostly small blocks, a long tail of large ones, every byte of a block written and
+// read.
 
 #include <cmath>
 
@@ -54,9 +55,8 @@ int main(int argc, char** argv) {
   options.done();
 
   std::vector<uint64_t> sums(threads);
-  const double seconds = workload::seconds_of([&] {
-    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, slots, steps, max_size); });
-  });
+  const double seconds = workload::seconds_of(
+      [&] { workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, slots, steps, max_size); }); });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;
   workload::report("alloc-test", threads * steps, seconds, checksum);

@@ -40,7 +40,8 @@ class Big {
   bool is_one() const { return rep_->length == 1 && rep_->digits[0] == 1; }
   bool is_odd() const { return rep_->length > 0 && (rep_->digits[0] & 1) != 0; }
   uint32_t bits() const {
-    return rep_->length == 0 ? 0 : rep_->length * 32 - static_cast<uint32_t>(__builtin_clz(rep_->digits[rep_->length - 1]));
+    return rep_->length == 0 ? 0
+                             : rep_->length * 32 - static_cast<uint32_t>(__builtin_clz(rep_->digits[rep_->length - 1]));
   }
   uint64_t low64() const { return digit(0) | static_cast<uint64_t>(digit(1)) << 32; }
 

@@ -1,6 +1,6 @@
 // Perfect binary trees, built bottom-up, walked and torn down, beside one long-lived tree.
-// Stands for: binary-trees of the Computer Language Benchmarks Game, after GCBench (Ellis, Kovac, Boehm): the classic test
-// of allocating and freeing very many nodes of one size.
+// Stands for: binary-trees of the Computer Language Benchmarks Game, after GCBench (Ellis, Kovac, Boehm): the classic
+// test of allocating and freeing very many nodes of one size.
 
 #include "workload.h"
 
@@ -20,9 +20,7 @@ Node* build(uint32_t depth) {
   return node;
 }
 
-uint64_t count(const Node* node) {
-  return node == nullptr ? 0 : 1 + count(node->left) + count(node->right);
-}
+uint64_t count(const Node* node) { return node == nullptr ? 0 : 1 + count(node->left) + count(node->right); }
 
 void destroy(Node* node) {
   if (node == nullptr) return;

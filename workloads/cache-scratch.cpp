@@ -1,6 +1,6 @@
-// Passive false sharing: neighbours on one cache line are handed to different threads, freed there, and allocated again.
-// Stands for: cache-scratch of Hoard (Berger et al., ASPLOS 2000). An allocator that gives a freed neighbour back to the
-// thread that freed it lets two threads write one line for ever.
+// Passive false sharing: neighbours on one cache line are handed to different threads, freed there, and allocated
+// again. Stands for: cache-scratch of Hoard (Berger et al., ASPLOS 2000). An allocator that gives a freed neighbour
+// back to the thread that freed it lets two threads write one line for ever.
 
 #include "block.h"
 

@@ -1,6 +1,6 @@
 // Factors a number by continued fractions, on bignums of which every result is a fresh small block.
-// Stands for: cfrac (Barrett), used by Zorn and Grunwald and by the mimalloc, SpeedMalloc and Exgen-Malloc papers: almost
-// only blocks of 16 to 48 bytes that live for microseconds. The method is Morrison and Brillhart's (1975).
+// Stands for: cfrac (Barrett), used by Zorn and Grunwald and by the mimalloc, SpeedMalloc and Exgen-Malloc papers:
+// almost only blocks of 16 to 48 bytes that live for microseconds. The method is Morrison and Brillhart's (1975).
 
 #include <bitset>
 
@@ -14,9 +14,9 @@ constexpr uint32_t kBase = 220;             // primes in the factor base, with -
 constexpr uint32_t kRelations = kBase + 8;  // a few more than needed, so that some combination splits n
 
 struct Relation {
-  Big root;                            // root * root = product of the base's primes to their exponents, mod n
-  std::vector<uint32_t> exponents;     // one for each entry of the base; entry 0 is -1
-  std::bitset<kRelations> history;     // which relations were multiplied into this one
+  Big root;                         // root * root = product of the base's primes to their exponents, mod n
+  std::vector<uint32_t> exponents;  // one for each entry of the base; entry 0 is -1
+  std::bitset<kRelations> history;  // which relations were multiplied into this one
 };
 
 uint32_t power_mod(uint64_t base, uint32_t exponent, uint32_t modulus) {
@@ -64,7 +64,7 @@ std::vector<Relation> collect(const Big& n, const std::vector<uint32_t>& base, u
   Big p(0);
   Big q(1);
   Big quotient = root;
-  Big older(1);      // numerators of the convergents, mod n
+  Big older(1);  // numerators of the convergents, mod n
   Big newer = root;
   for (bool negative = true; relations.size() < kRelations; negative = !negative) {
     ++steps;
@@ -139,7 +139,8 @@ int main(int argc, char** argv) {
   options.done();
 
   // Products of two primes each, of 33 and 34 digits.
-  const std::pair<uint64_t, uint64_t> factors[] = {{20000000000000003u, 50000000000000051u}, {30000000000000029u, 70000000000000003u}};
+  const std::pair<uint64_t, uint64_t> factors[] = {{20000000000000003u, 50000000000000051u},
+                                                   {30000000000000029u, 70000000000000003u}};
   uint64_t steps = 0;
   uint64_t checksum = 0;
   const double seconds = workload::seconds_of([&] {

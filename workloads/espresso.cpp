@@ -7,14 +7,14 @@
 
 #include "cover.h"
 
+using workload::copy_of;
 using workload::Cover;
 using workload::Cube;
-using workload::Random;
-using workload::copy_of;
 using workload::g_variables;
 using workload::g_words;
 using workload::literal;
 using workload::new_cube;
+using workload::Random;
 using workload::set_literal;
 
 namespace {

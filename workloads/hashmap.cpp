@@ -1,6 +1,6 @@
 // A std::unordered_map that grows to millions of entries, loses a third of them, is searched, and is torn down.
-// Stands for: the growing tables of caches, indexes and interpreters; the program on which page faults weigh most, because
-// nearly all of its memory is touched for the first time.
+// Stands for: the growing tables of caches, indexes and interpreters; the program on which page faults weigh most,
+// because nearly all of its memory is touched for the first time.
 
 #include <unordered_map>
 

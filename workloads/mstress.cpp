@@ -1,6 +1,6 @@
 // Waves of threads that build small structures, keep some of them, and pass others on through a shared table.
-// Stands for: mstress (Leijen, with the mimalloc paper, APLAS 2019), used by SpeedMalloc: a server whose objects have mixed
-// lifetimes and migrate between threads, and whose threads come and go.
+// Stands for: mstress (Leijen, with the mimalloc paper, APLAS 2019), used by SpeedMalloc: a server whose objects have
+// mixed lifetimes and migrate between threads, and whose threads come and go.
 
 #include <atomic>
 

@@ -1,6 +1,7 @@
-// Loops that fill a window of blocks of mixed sizes, free part of it out of order, and give part of it to other threads.
-// Stands for: the benchmark that comes with rpmalloc (Jansson), "rptest" in the mimalloc paper; rebuilt from its description:
-// sizes from 16 to 16000 bytes with a linear fall-off, and a share of the blocks freed by another thread.
+// Loops that fill a window of blocks of mixed sizes, free part of it out of order, and give part of it to other
+// threads. Stands for: the benchmark that comes with rpmalloc (Jansson), "rptest" in the mimalloc paper; rebuilt from
+// its description: sizes from 16 to 16000 bytes with a linear fall-off, and a share of the blocks freed by another
+// thread.
 
 #include <atomic>
 
@@ -86,8 +87,7 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> sums(threads);
   uint64_t checksum = 0;
   const double seconds = workload::seconds_of([&] {
-    workload::on_threads(threads,
-                         [&](uint32_t id) { sums[id] = work(inboxes, id, loops, window, low, high); });
+    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(inboxes, id, loops, window, low, high); });
     for (Inbox& inbox : inboxes) checksum += free_given(inbox);
   });
   for (uint64_t sum : sums) checksum += sum;

@@ -1,7 +1,7 @@
 // Small blocks in overlapping batches, freed in several orders, no block ever crosses threads.
-// Stands for: sh6bench of MicroQuill's SmartHeap, used by the mimalloc and SpeedMalloc papers; the pattern is rebuilt from
-// their descriptions: sizes grow through a range, small ones far more often than large ones, and a share of each batch is
-// freed at once, another share in reverse order, the rest in the order of allocation.
+// Stands for: sh6bench of MicroQuill's SmartHeap, used by the mimalloc and SpeedMalloc papers; the pattern is rebuilt
+// from their descriptions: sizes grow through a range, small ones far more often than large ones, and a share of each
+// batch is freed at once, another share in reverse order, the rest in the order of allocation.
 
 #include "block.h"
 
@@ -54,8 +54,7 @@ int main(int argc, char** argv) {
     workload::on_threads(threads, [&](uint32_t id) {
       std::vector<Block*> older;
       std::vector<Block*> newer;
-      for (uint64_t i = 0; i < passes; ++i)
-        ops[id] += pass(static_cast<uint32_t>(i), max_size, older, newer);
+      for (uint64_t i = 0; i < passes; ++i) ops[id] += pass(static_cast<uint32_t>(i), max_size, older, newer);
       for (Block* block : older) workload::free_block(block);
     });
   });

@@ -69,8 +69,7 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> sums(threads);
   uint64_t checksum = 0;
   const double seconds = workload::seconds_of([&] {
-    workload::on_threads(threads,
-                         [&](uint32_t id) { sums[id] = work(mailboxes, id, bursts, length, max_size); });
+    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(mailboxes, id, bursts, length, max_size); });
     for (Mailbox& mailbox : mailboxes) {
       Parcel* parcel = mailbox.parcel.load();
       if (parcel == nullptr) continue;

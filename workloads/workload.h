@@ -1,8 +1,8 @@
 // What every workload needs and nothing else: options, a random stream, a clock, checks, threads, the one JSON line.
 //
 // A workload does a fixed amount of work (so CPU time can be compared), proves to itself that the work was right, and
-// prints one line: {"workload":..., "ops":..., "seconds":..., "score":..., "checksum":...}. ops and checksum are the same
-// on every run and under every allocator; score is ops a second, higher is better.
+// prints one line: {"workload":..., "ops":..., "seconds":..., "score":..., "checksum":...}. ops and checksum are the
+// same on every run and under every allocator; score is ops a second, higher is better.
 
 #pragma once
 
@@ -39,9 +39,7 @@ class Random {
   explicit constexpr Random(uint64_t seed) : state_(mix(seed + 1)) {}
   constexpr uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15u); }
   // Uniform in [0, bound), for bound below 2^32.
-  constexpr uint32_t below(uint32_t bound) {
-    return static_cast<uint32_t>(((next() >> 32) * bound) >> 32);
-  }
+  constexpr uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((next() >> 32) * bound) >> 32); }
   // Uniform in [low, high].
   constexpr uint32_t between(uint32_t low, uint32_t high) { return low + below(high - low + 1); }
 

@@ -86,8 +86,7 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> sums(consumers);
   const double seconds = workload::seconds_of([&] {
     std::vector<std::thread> consuming;
-    for (uint32_t i = 0; i < consumers; ++i)
-      consuming.emplace_back([&, i] { sums[i] = consume(queue); });
+    for (uint32_t i = 0; i < consumers; ++i) consuming.emplace_back([&, i] { sums[i] = consume(queue); });
     workload::on_threads(producers, [&](uint32_t id) { produce(queue, id, batches, max_size); });
     for (uint32_t i = 0; i < consumers; ++i) queue.push(nullptr);
     for (std::thread& thread : consuming) thread.join();

@@ -2,9 +2,10 @@
 //
 //   runner REPORT PRELOAD TIMES STDIN STDOUT STDERR PROGRAM [ARGUMENT ...]
 //
-// Why this is a program of its own, small and linked statically: Linux carries the peak resident set of the process that
-// calls exec over to the program, so a child of a Python process starts with a peak of Python's 13 MiB. vfork shares this
-// process's memory instead, which is a few hundred KiB. LD_PRELOAD is set for the program only, never for this process.
+// Why this is a program of its own, small and linked statically: Linux carries the peak resident set of the process
+// that calls exec over to the program, so a child of a Python process starts with a peak of Python's 13 MiB. vfork
+// shares this process's memory instead, which is a few hundred KiB. LD_PRELOAD is set for the program only, never for
+// this process.
 //
 // REPORT gets "pid N" when the program runs (a client may then talk to it), and at the end, for each of TIMES runs:
 //   run WALL_NS USER_US SYS_US PEAK_KIB MINOR_FAULTS MAJOR_FAULTS STATUS

@@ -3,9 +3,9 @@
 //   toucher MIB
 //
 // On a virtual machine the host takes back memory that the guest does not use, and the next first touch of it costs
-// milliseconds for every 2 MiB. Without this, that cost falls on whichever allocator is measured first, or after one that
-// used little memory. Huge pages, where there are any: the host takes memory back in such pieces, so those are the ones to
-// bring back.
+// milliseconds for every 2 MiB. Without this, that cost falls on whichever allocator is measured first, or after one
+// that used little memory. Huge pages, where there are any: the host takes memory back in such pieces, so those are the
+// ones to bring back.
 
 #define _GNU_SOURCE
 #include <stdlib.h>
