@@ -36,14 +36,14 @@ size_t annex_usable_size(const void* block);
 /* Memory by where it is, in bytes unless the name says otherwise. Sums over all threads, exact when no other thread
  * allocates meanwhile. resident <= committed <= reserved. */
 typedef struct annex_stats_t {
-  uint64_t reserved;        /* address space set aside */
-  uint64_t committed;       /* of it, made readable and writable */
-  uint64_t metadata;        /* of committed, Annex's own books */
-  uint64_t used;            /* in blocks that the program holds or that sit in a heap's free list, ready to be handed out */
-  uint64_t used_spans;      /* of used, in large spans */
-  uint64_t slabs;           /* bytes of slabs in use by heaps, used or not */
-  uint64_t dirty;           /* free, not yet given back to the system */
-  uint64_t peak_in_use;     /* largest value that slabs + used_spans has had */
+  uint64_t reserved;    /* address space set aside */
+  uint64_t committed;   /* of it, made readable and writable */
+  uint64_t metadata;    /* of committed, Annex's own books */
+  uint64_t used;        /* in blocks that the program holds or that sit in a heap's free list, ready to be handed out */
+  uint64_t used_spans;  /* of used, in large spans */
+  uint64_t slabs;       /* bytes of slabs in use by heaps, used or not */
+  uint64_t dirty;       /* free, not yet given back to the system */
+  uint64_t peak_in_use; /* largest value that slabs + used_spans has had */
   uint64_t purged_total;    /* given back to the system so far */
   uint64_t huge_page_bytes; /* for which huge pages were asked */
   uint64_t heaps;           /* count: heaps made so far (one per concurrent thread) */
@@ -59,24 +59,28 @@ int annex_stats(annex_stats_t* out);
  * that the whole text has. */
 size_t annex_stats_json(char* buffer, size_t size);
 
-/* Gives every free page of the calling thread's heap and of the shared arena back to the system now, without waiting for the purge delay.
- * Returns the bytes given back. */
+/* Gives every free page of the calling thread's heap and of the shared arena back to the system now, without waiting
+ * for the purge delay. Returns the bytes given back. */
 size_t annex_purge(void);
 
 /* 1 where the address lies in memory that Annex has handed out or holds for handing out, else 0. */
 int annex_owns(const void* address);
 
-typedef enum annex_region_kind { ANNEX_REGION_SLAB = 1, ANNEX_REGION_SPAN = 2, ANNEX_REGION_FREE = 3 } annex_region_kind;
+typedef enum annex_region_kind {
+  ANNEX_REGION_SLAB = 1,
+  ANNEX_REGION_SPAN = 2,
+  ANNEX_REGION_FREE = 3
+} annex_region_kind;
 
 /* One piece of the heap: a slab (blocks of one size), a large span (one block) or a free run. */
 typedef struct annex_region {
   const void* start;
-  size_t bytes;             /* address range */
+  size_t bytes; /* address range */
   annex_region_kind kind;
-  size_t block_size;        /* 0 for a free run */
-  size_t blocks;            /* that fit; 1 for a span */
-  size_t used;              /* blocks handed out or ready in a heap's free list */
-  int dirty;                /* free run: its pages may be resident */
+  size_t block_size; /* 0 for a free run */
+  size_t blocks;     /* that fit; 1 for a span */
+  size_t used;       /* blocks handed out or ready in a heap's free list */
+  int dirty;         /* free run: its pages may be resident */
 } annex_region;
 
 /* Calls visit for each region in address order until it returns non-zero; returns that value, or 0 at the end. The

@@ -18,10 +18,10 @@ constinit uint32_t arena_count = 0;
 
 namespace {
 
-constexpr size_t kMetadataStep = 64 * 1024;       // committed at a time: the books of 64 MiB
+constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: the books of 64 MiB
 constexpr size_t kSmallestArena = 2 * kHugePage;
 constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
-constexpr size_t kAddressSpaceShare = 8;          // under RLIMIT_AS an arena takes an eighth of what is allowed
+constexpr size_t kAddressSpaceShare = 8;  // under RLIMIT_AS an arena takes an eighth of what is allowed
 
 constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
 constexpr uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }

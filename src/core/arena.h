@@ -78,10 +78,10 @@ class Arena {
 
   char* base_ = nullptr;
   size_t bytes_ = 0;
-  uint32_t first_ = 0;               // granule after the metadata
-  uint32_t frontier_ = 0;            // first granule never used
-  uint32_t committed_ = 0;           // granules readable and writable: frontier_ <= committed_
-  size_t metadata_committed_ = 0;    // bytes
+  uint32_t first_ = 0;             // granule after the metadata
+  uint32_t frontier_ = 0;          // first granule never used
+  uint32_t committed_ = 0;         // granules readable and writable: frontier_ <= committed_
+  size_t metadata_committed_ = 0;  // bytes
   RunBins dirty_;
   RunBins clean_;
 };
@@ -98,8 +98,8 @@ bool set_up();
 enum class Purpose : uint8_t { kSlab, kSpan };
 
 // A run of `granules` (already marked as a slab or a span), its address a multiple of `alignment` granules; nullptr
-// where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. `used` is how many bytes of it will be written.
-// *clean tells whether it reads as zero.
+// where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. `used` is how many bytes of it will be
+// written. *clean tells whether it reads as zero.
 Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean);
 
 // Takes a run back, for which the caller holds nothing any more. `clean`: it reads as zero and holds no memory (its

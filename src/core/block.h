@@ -9,7 +9,8 @@
 
 namespace annex {
 
-// The head of the slab or span whose live block starts at `address`; nullptr where there is none, and *problem says why.
+// The head of the slab or span whose live block starts at `address`; nullptr where there is none, and *problem says
+// why.
 inline Granule* find_block(const void* address, const char** problem) {
   Granule* granule = granule_of(address);
   if (granule == nullptr) {
@@ -55,7 +56,8 @@ inline Granule* block_or_die(const void* address) {
   if (Granule* slab = find_block_fast(address)) return slab;
   const char* problem = nullptr;
   Granule* head = find_block(address, &problem);
-  if (head == nullptr) [[unlikely]] os::fatal(problem, address);
+  if (head == nullptr) [[unlikely]]
+    os::fatal(problem, address);
   return head;
 }
 

@@ -1,8 +1,9 @@
 // Balanced commitment: see commitment.h, where the policy stands as formulas.
 #include "core/commitment.h"
 
-#include <algorithm>
 #include <sched.h>
+
+#include <algorithm>
 
 #include "core/arena.h"
 #include "os/clock.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallestStep = kMiB;
 constexpr size_t kLargestStep = 64 * kMiB;
-constexpr size_t kDirtySlack = 2 * kMiB;         // not worth a purge
+constexpr size_t kDirtySlack = 2 * kMiB;  // not worth a purge
 constexpr long kLongestSleepMs = 60 * 1000;
 
 // Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
@@ -77,7 +78,8 @@ void help() {
     const uint64_t now = os::now_ms();
     purge_expired(now);
     if (commitment.oldest == nullptr) break;
-    const long due = static_cast<long>(commitment.oldest->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
+    const long due =
+        static_cast<long>(commitment.oldest->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
     arena_lock.unlock();
     os::helper_sleep_ms(std::clamp(due, 10L, kLongestSleepMs));
     arena_lock.lock();

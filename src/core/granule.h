@@ -102,7 +102,8 @@ struct alignas(64) Granule {
 };
 static_assert(sizeof(Granule) == 64);
 
-// Slabs: one granule for blocks of up to 8 KiB, four above, so that the part of a slab that no block covers stays small.
+// Slabs: one granule for blocks of up to 8 KiB, four above, so that the part of a slab that no block covers stays
+// small.
 inline constexpr size_t kMaxOneGranule = 8192;
 constexpr uint32_t slab_granules(SizeClass c) { return block_size(c) <= kMaxOneGranule ? 1 : 4; }
 constexpr uint32_t slab_capacity(SizeClass c) {

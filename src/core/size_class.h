@@ -18,9 +18,9 @@ namespace annex {
 
 using SizeClass = uint8_t;
 
-inline constexpr size_t kMinAlignment = 16;   // of every block
-inline constexpr size_t kMaxSmall = 32768;    // larger requests get a span of their own
-inline constexpr size_t kTableMax = 1024;     // sizes that class_of looks up; above, it computes
+inline constexpr size_t kMinAlignment = 16;     // of every block
+inline constexpr size_t kMaxSmall = 32768;      // larger requests get a span of their own
+inline constexpr size_t kTableMax = 1024;       // sizes that class_of looks up; above, it computes
 inline constexpr SizeClass kLinearClasses = 8;  // 16 ... 128
 inline constexpr SizeClass kStepsPerDoubling = 8;
 inline constexpr SizeClass kClasses = kLinearClasses + kStepsPerDoubling * 8;
@@ -57,9 +57,7 @@ inline constexpr auto kClassOf16 = [] {
 constexpr SizeClass class_of_tiny(size_t bytes) { return kClassOf16[(bytes + 15) / 16]; }
 
 // The class of a request of up to kMaxSmall bytes.
-constexpr SizeClass class_of(size_t bytes) {
-  return bytes <= kTableMax ? class_of_tiny(bytes) : class_by_bits(bytes);
-}
+constexpr SizeClass class_of(size_t bytes) { return bytes <= kTableMax ? class_of_tiny(bytes) : class_by_bits(bytes); }
 
 constexpr size_t block_size(SizeClass size_class) { return kBlockSize[size_class]; }
 
@@ -67,8 +65,8 @@ static_assert(block_size_by_rule(kClasses - 1) == kMaxSmall && kMaxSmall <= UINT
 static_assert([] {
   for (size_t n = 1; n <= kMaxSmall; ++n) {
     const SizeClass c = class_of(n);
-    if (block_size(c) < n || (c > 0 && block_size(c - 1) >= n)) return false;      // the smallest that fits
-    if (n > 128 && (block_size(c) - n) * 8 > block_size(c)) return false;          // at most 12.5 % wasted
+    if (block_size(c) < n || (c > 0 && block_size(c - 1) >= n)) return false;  // the smallest that fits
+    if (n > 128 && (block_size(c) - n) * 8 > block_size(c)) return false;      // at most 12.5 % wasted
   }
   return true;
 }());

@@ -1,5 +1,5 @@
-// Spans: requests above kMaxSmall, each a run of its own. A span's usable size is rounded up to pages, its address range
-// to granules: addresses cost nothing, and only the pages that are written cost memory.
+// Spans: requests above kMaxSmall, each a run of its own. A span's usable size is rounded up to pages, its address
+// range to granules: addresses cost nothing, and only the pages that are written cost memory.
 //
 // Synchronization: a span belongs to whoever holds its block; the arena lock guards the rest.
 #pragma once
@@ -19,8 +19,8 @@ void free_span(Granule* head);
 // if that is free, or by giving the end back.
 bool resize_span_in_place(Granule* head, size_t bytes);
 
-// Moves a span's content to a longer span by moving its pages, where that is cheaper than copying, and frees the emptied
-// span. False, with nothing changed: the caller copies, and frees.
+// Moves a span's content to a longer span by moving its pages, where that is cheaper than copying, and frees the
+// emptied span. False, with nothing changed: the caller copies, and frees.
 bool move_span(Granule* from, Granule* to);
 
 }  // namespace annex

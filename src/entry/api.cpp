@@ -1,8 +1,7 @@
 // The functions of annex.h.
-#include "annex/annex.h"
-
 #include <cerrno>
 
+#include "annex/annex.h"
 #include "core/block.h"
 #include "entry/family.h"
 #include "entry/lifetime.h"
@@ -19,9 +18,11 @@ extern "C" {
 
 ANNEX_EXPORT const char* annex_version(void) {
 #ifdef ANNEX_SOLO
-  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH) " solo";
+  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(
+      ANNEX_VERSION_PATCH) " solo";
 #else
-  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH) " shared";
+  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(
+      ANNEX_VERSION_PATCH) " shared";
 #endif
 }
 

@@ -1,10 +1,11 @@
 // glibc's extras around malloc: tuning, trimming and reports, answered from Annex's own statistics.
+#include <malloc.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
-#include <malloc.h>
-#include <unistd.h>
 
 #include "entry/visibility.h"
 #include "front/front.h"
@@ -65,12 +66,14 @@ ANNEX_EXPORT void malloc_stats(void) noexcept {
 ANNEX_EXPORT int malloc_info(int options, FILE* stream) noexcept {
   if (options != 0) return EINVAL;
   const annex_stats_t stats = observe::gather();
-  fprintf(stream,
-          "<malloc version=\"annex-%s\">\n<system type=\"current\" size=\"%zu\"/>\n<system type=\"max\" size=\"%zu\"/>\n"
-          "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n<total type=\"mmap\" count=\"0\" size=\"%zu\"/>\n</malloc>\n",
-          annex_version(), static_cast<size_t>(stats.slabs + stats.used_spans + stats.dirty),
-          static_cast<size_t>(stats.peak_in_use), static_cast<size_t>(stats.slabs + stats.dirty - (stats.used - stats.used_spans)),
-          static_cast<size_t>(stats.used_spans));
+  fprintf(
+      stream,
+      "<malloc version=\"annex-%s\">\n<system type=\"current\" size=\"%zu\"/>\n<system type=\"max\" size=\"%zu\"/>\n"
+      "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n<total type=\"mmap\" count=\"0\" size=\"%zu\"/>\n</malloc>\n",
+      annex_version(), static_cast<size_t>(stats.slabs + stats.used_spans + stats.dirty),
+      static_cast<size_t>(stats.peak_in_use),
+      static_cast<size_t>(stats.slabs + stats.dirty - (stats.used - stats.used_spans)),
+      static_cast<size_t>(stats.used_spans));
   return 0;
 }
 

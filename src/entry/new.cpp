@@ -32,7 +32,8 @@ std::new_handler handler() { return std::get_new_handler != nullptr ? std::get_n
     call();
     if (void* block = try_allocate(bytes, alignment)) return block;
   }
-  if (std::__throw_bad_alloc == nullptr) os::fatal("out of memory in operator new, and no C++ runtime to say so to:", nullptr);
+  if (std::__throw_bad_alloc == nullptr)
+    os::fatal("out of memory in operator new, and no C++ runtime to say so to:", nullptr);
   std::__throw_bad_alloc();
 }
 
@@ -69,8 +70,12 @@ ANNEX_EXPORT void* operator new(size_t n, const std::nothrow_t&) noexcept { retu
 ANNEX_EXPORT void* operator new[](size_t n, const std::nothrow_t&) noexcept { return allocate_nothrow(n); }
 ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a) { return allocate(n, a); }
 ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a) { return allocate(n, a); }
-ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return allocate_nothrow(n, a); }
-ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return allocate_nothrow(n, a); }
+ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return allocate_nothrow(n, a);
+}
+ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return allocate_nothrow(n, a);
+}
 
 ANNEX_EXPORT void operator delete(void* p) noexcept { front::release(p); }
 ANNEX_EXPORT void operator delete[](void* p) noexcept { front::release(p); }

@@ -1,10 +1,11 @@
 // Shared: see shared.h.
 #include "front/shared.h"
 
+#include <pthread.h>
+
 #include <cerrno>
 #include <cstring>
 #include <new>
-#include <pthread.h>
 
 #include "core/block.h"
 #include "core/commitment.h"

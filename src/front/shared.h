@@ -24,10 +24,10 @@ struct ThreadHeap : Heap {
   constexpr ThreadHeap() = default;
 
   remote::Inbox inbox;
-  Counter batches;                     // taken in
-  std::atomic<bool> pooled{false};     // written under the pool's lock
-  ThreadHeap* next_pooled = nullptr;   // under the pool's lock
-  ThreadHeap* next_of_all = nullptr;   // constant once published
+  Counter batches;                    // taken in
+  std::atomic<bool> pooled{false};    // written under the pool's lock
+  ThreadHeap* next_pooled = nullptr;  // under the pool's lock
+  ThreadHeap* next_of_all = nullptr;  // constant once published
 };
 
 // What a thread without a heap points at: its lists are empty, so that the fast path needs no check.
@@ -46,11 +46,13 @@ void after_fork_in_parent();
 void after_fork_in_child();
 
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
-  if (bytes > kTableMax) [[unlikely]] return allocate_slow(bytes);
+  if (bytes > kTableMax) [[unlikely]]
+    return allocate_slow(bytes);
   const SizeClass c = class_of_tiny(bytes);
   ThreadHeap* heap = thread_heap;
   Block* block = heap->free[c];
-  if (block == nullptr) [[unlikely]] return allocate_slow(bytes);
+  if (block == nullptr) [[unlikely]]
+    return allocate_slow(bytes);
   heap->free[c] = block->next;
   return block;
 }
@@ -58,16 +60,20 @@ void after_fork_in_child();
 [[gnu::always_inline]] inline void release(void* address) {
   char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - base);
-  if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) [[unlikely]] return release_slow(address);
+  if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) [[unlikely]]
+    return release_slow(address);
   Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   Block* block = static_cast<Block*>(address);
-  if (within * slab->magic >= slab->magic) [[unlikely]] return release_slow(address);
+  if (within * slab->magic >= slab->magic) [[unlikely]]
+    return release_slow(address);
   ThreadHeap* heap = thread_heap;
-  if (slab->owner != heap || slab->free == block) [[unlikely]] return release_slow(address);
+  if (slab->owner != heap || slab->free == block) [[unlikely]]
+    return release_slow(address);
   block->next = slab->free;
   slab->free = block;
-  if (--slab->until == 0) [[unlikely]] heap->settle(slab, slab->floor);
+  if (--slab->until == 0) [[unlikely]]
+    heap->settle(slab, slab->floor);
 }
 
 }  // namespace annex::front

@@ -1,12 +1,13 @@
 // Solo: see solo.h.
 #include "front/solo.h"
 
+#include <gnu/libc-version.h>
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <gnu/libc-version.h>
-#include <sys/single_threaded.h>
 
 #include "core/block.h"
 #include "core/commitment.h"
@@ -20,7 +21,7 @@ constinit Solo solo;
 
 namespace {
 
-constinit os::Lock lock;       // of the heap, once locked
+constinit os::Lock lock;  // of the heap, once locked
 constinit bool locked = false;
 constinit bool ready = false;
 constinit Block* parked[kClasses] = {};  // the heap's free lists, once locked
@@ -81,7 +82,8 @@ void* allocate_slow(size_t bytes) {
 }
 
 void* allocate_zeroed(size_t bytes) {
-  if (!__libc_single_threaded) [[unlikely]] is_locked();  // the moment that solo.h speaks of
+  if (!__libc_single_threaded) [[unlikely]]
+    is_locked();  // the moment that solo.h speaks of
   if (bytes > kMaxSmall) return allocate_large_zeroed(bytes);
   void* block = allocate(bytes);
   return block == nullptr ? nullptr : memset(block, 0, bytes);

@@ -4,7 +4,8 @@
 // fast paths nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new
 // thread's vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good
 // by taking away what they live on: the free lists become empty, and `reach` so short that no pointer lies within it.
-// With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41) they are closed from the start.
+// With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41) they are closed from the
+// start.
 #pragma once
 
 #include <cstddef>
@@ -35,24 +36,29 @@ void after_fork_in_parent();
 void after_fork_in_child();
 
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
-  if (bytes > kTableMax) [[unlikely]] return allocate_slow(bytes);
+  if (bytes > kTableMax) [[unlikely]]
+    return allocate_slow(bytes);
   const SizeClass c = class_of_tiny(bytes);
   Block* block = solo.heap.free[c];
-  if (block == nullptr) [[unlikely]] return allocate_slow(bytes);
+  if (block == nullptr) [[unlikely]]
+    return allocate_slow(bytes);
   solo.heap.free[c] = block->next;
   return block;
 }
 
 [[gnu::always_inline]] inline void release(void* address) {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - solo.reach.base);
-  if (offset >= solo.reach.bytes) [[unlikely]] return release_slow(address);
+  if (offset >= solo.reach.bytes) [[unlikely]]
+    return release_slow(address);
   Granule* slab = reinterpret_cast<Granule*>(solo.reach.base) + (offset >> kGranuleShift);
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   Block* block = static_cast<Block*>(address);
-  if (within * slab->magic >= slab->magic || slab->free == block) [[unlikely]] return release_slow(address);
+  if (within * slab->magic >= slab->magic || slab->free == block) [[unlikely]]
+    return release_slow(address);
   block->next = slab->free;
   slab->free = block;
-  if (--slab->until == 0) [[unlikely]] solo.heap.settle(slab, slab->floor);
+  if (--slab->until == 0) [[unlikely]]
+    solo.heap.settle(slab, slab->floor);
 }
 
 }  // namespace annex::front

@@ -1,9 +1,10 @@
 // Statistics: see report.h. What each line means is in docs/statistics.md.
 #include "observe/report.h"
 
-#include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "core/arena.h"
 #include "core/commitment.h"

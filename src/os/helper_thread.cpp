@@ -1,13 +1,14 @@
 // The helper thread: see helper_thread.h.
 #include "os/helper_thread.h"
 
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <linux/futex.h>
-#include <linux/sched.h>
-#include <sys/mman.h>
 
 #include "os/system_call.h"
 
@@ -111,8 +112,8 @@ bool start_helper(void (*body)()) {
   }
   uint64_t all = ~uint64_t{0};
   uint64_t saved = 0;
-  system_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, reinterpret_cast<long>(&all),
-              reinterpret_cast<long>(&saved), sizeof all);
+  system_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, reinterpret_cast<long>(&all), reinterpret_cast<long>(&saved),
+              sizeof all);
   const long id = clone_onto_stack(body);
   system_call(SYS_rt_sigprocmask, 2, reinterpret_cast<long>(&saved), 0, sizeof saved);
   if (id < 0) stack_user.store(0, std::memory_order_relaxed);

@@ -1,10 +1,11 @@
 // Messages of the library: see message.h.
 #include "os/message.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 namespace annex::os {
 

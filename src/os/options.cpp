@@ -1,8 +1,9 @@
 // Parsing of the environment: see options.h and options.def.
 #include "os/options.h"
 
-#include <cstring>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "os/message.h"
 
@@ -72,9 +73,7 @@ bool parse_word(const char* text, const char* const (&words)[kCount], T* result)
 bool parse(const char* text, HugePages* result) {
   return parse_word<HugePages, 3>(text, {"auto", "never", "always"}, result);
 }
-bool parse(const char* text, StatsFormat* result) {
-  return parse_word(text, {"off", "text", "json"}, result);
-}
+bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
 bool parse(const char* text, uint8_t* result) { return parse_word(text, {"0", "1", "2"}, result); }
 bool parse(const char* text, const char** result) {

@@ -1,11 +1,12 @@
 // Address space and pages: see pages.h.
 #include "os/pages.h"
 
-#include <cerrno>
-#include <cstdint>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
 
 #include "os/system_call.h"
 
@@ -50,8 +51,7 @@ void advise_huge(void* start, size_t bytes, bool wanted) {
 
 bool move_pages(void* from, void* to, size_t bytes) {
   const int saved = errno;
-  const bool moved =
-      mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
+  const bool moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
   errno = saved;
   return moved;
 }

@@ -8,8 +8,8 @@
 // This is the message of a message-passing allocator, one batch a slab (BatchIt, section 3.1, is where the idea that
 // a message belongs to one slab comes from). BatchIt's cache of open batches, in front of it, is to come.
 //
-// Synchronization: any thread adds (release), the owner takes (acquire). Adding and taking everything is free of the ABA
-// problem.
+// Synchronization: any thread adds (release), the owner takes (acquire). Adding and taking everything is free of the
+// ABA problem.
 #pragma once
 
 #include <atomic>

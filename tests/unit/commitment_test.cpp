@@ -52,7 +52,10 @@ TEST_F(CommitmentTest, NegativeDelayKeepsEverything) {
   give_run(run, 64, Purpose::kSpan, false);
   const size_t dirty = commitment.dirty;
   EXPECT_GE(dirty, 64 * kGranule);
-  { os::Guard guard(arena_lock); before_growth(size_t{1} << 32); }
+  {
+    os::Guard guard(arena_lock);
+    before_growth(size_t{1} << 32);
+  }
   EXPECT_EQ(commitment.dirty, dirty);
 }
 
@@ -75,7 +78,10 @@ TEST_F(CommitmentTest, GrowthBelowThePeakKeepsWhatIsDirty) {
   Granule* run = span(1600);  // peak is at least 100 MiB from here on
   give_run(run, 1600, Purpose::kSpan, false);
   Granule* kept = span(320);
-  { os::Guard guard(arena_lock); before_growth(16 * kGranule); }
+  {
+    os::Guard guard(arena_lock);
+    before_growth(16 * kGranule);
+  }
   // Only what would have raised the peak went back, in pieces of 2 MiB.
   EXPECT_GE(commitment.dirty, 1280 * kGranule - 2 * kMiB);
   give_run(kept, 320, Purpose::kSpan, false);

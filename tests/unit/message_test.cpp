@@ -18,7 +18,13 @@ std::string format(auto write, size_t capacity = 100) {
 TEST(Text, NumbersAndAddresses) {
   EXPECT_EQ(format([](Text& t) { t << uint64_t{0} << " " << uint64_t{1234567} << " " << UINT64_MAX; }),
             "0 1234567 18446744073709551615");
-  EXPECT_EQ(format([](Text& t) { t.hex(0) << " "; t.hex(0x1f); t << " "; t.hex(UINT64_MAX); }), "0x0 0x1f 0xffffffffffffffff");
+  EXPECT_EQ(format([](Text& t) {
+              t.hex(0) << " ";
+              t.hex(0x1f);
+              t << " ";
+              t.hex(UINT64_MAX);
+            }),
+            "0x0 0x1f 0xffffffffffffffff");
 }
 
 TEST(Text, CutsOffButCountsOn) {
@@ -29,7 +35,9 @@ TEST(Text, CutsOffButCountsOn) {
   EXPECT_EQ(std::string(buffer, text.stored()), "abcd");
 }
 
-TEST(Fatal, IsOneLineAndAborts) { EXPECT_DEATH(fatal("broken:", reinterpret_cast<void*>(0x10)), "^annex: broken: 0x10\n$"); }
+TEST(Fatal, IsOneLineAndAborts) {
+  EXPECT_DEATH(fatal("broken:", reinterpret_cast<void*>(0x10)), "^annex: broken: 0x10\n$");
+}
 
 }  // namespace
 }  // namespace annex::os

@@ -2,7 +2,6 @@
 #include "os/options.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,15 +24,24 @@ void expect(const char* name, const char* value, auto check, const char* output)
 }
 
 TEST(Options, GoodValues) {
-  expect("ANNEX_PURGE_DELAY", "250", [](auto& o) { return o.purge_delay_ms == 250; }, "^$");
-  expect("ANNEX_PURGE_DELAY", "-1", [](auto& o) { return o.purge_delay_ms == -1; }, "^$");
-  expect("ANNEX_MAX_HEAP", "64M", [](auto& o) { return o.max_heap_bytes == size_t{64} << 20; }, "^$");
-  expect("ANNEX_MAX_HEAP", "2GiB", [](auto& o) { return o.max_heap_bytes == size_t{2} << 30; }, "^$");
-  expect("ANNEX_RESERVE", "123456", [](auto& o) { return o.reserve_bytes == 123456; }, "^$");
-  expect("ANNEX_HUGE_PAGES", "never", [](auto& o) { return o.huge_pages == HugePages::kNever; }, "^$");
-  expect("ANNEX_STATS", "json", [](auto& o) { return o.stats == StatsFormat::kJson; }, "^$");
-  expect("ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
-  expect("ANNEX_VERBOSE", "", [](auto& o) { return o.verbose == 0; }, "^$");
+  expect(
+      "ANNEX_PURGE_DELAY", "250", [](auto& o) { return o.purge_delay_ms == 250; }, "^$");
+  expect(
+      "ANNEX_PURGE_DELAY", "-1", [](auto& o) { return o.purge_delay_ms == -1; }, "^$");
+  expect(
+      "ANNEX_MAX_HEAP", "64M", [](auto& o) { return o.max_heap_bytes == size_t{64} << 20; }, "^$");
+  expect(
+      "ANNEX_MAX_HEAP", "2GiB", [](auto& o) { return o.max_heap_bytes == size_t{2} << 30; }, "^$");
+  expect(
+      "ANNEX_RESERVE", "123456", [](auto& o) { return o.reserve_bytes == 123456; }, "^$");
+  expect(
+      "ANNEX_HUGE_PAGES", "never", [](auto& o) { return o.huge_pages == HugePages::kNever; }, "^$");
+  expect(
+      "ANNEX_STATS", "json", [](auto& o) { return o.stats == StatsFormat::kJson; }, "^$");
+  expect(
+      "ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
+  expect(
+      "ANNEX_VERBOSE", "", [](auto& o) { return o.verbose == 0; }, "^$");
 }
 
 TEST(Options, WrongValuesWarnOnceAndChangeNothing) {

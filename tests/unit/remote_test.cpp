@@ -19,7 +19,8 @@ struct FakeSlab {
 
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(0)), 1u);  // offset 0: only the count tells it from empty
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(0)),
+            1u);  // offset 0: only the count tells it from empty
   EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(5)), 2u);
   EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(3)), 3u);
   const Batch batch = take(&slab.metadata, slab.memory.data());

@@ -20,7 +20,8 @@ TEST(SizeClass, EverySizeGetsTheSmallestClassThatFits) {
 
 TEST(SizeClass, WasteAbove128BytesIsUnderAnEighth) {
   for (size_t n = 129; n <= kMaxSmall; ++n) {
-    const double waste = static_cast<double>(block_size(class_of(n)) - n) / static_cast<double>(block_size(class_of(n)));
+    const double waste =
+        static_cast<double>(block_size(class_of(n)) - n) / static_cast<double>(block_size(class_of(n)));
     ASSERT_LE(waste, 0.1112) << n;
   }
 }

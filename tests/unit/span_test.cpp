@@ -62,7 +62,8 @@ TEST(Span, MovesPages) {
   char* from = static_cast<char*>(span(bytes));
   char* to = static_cast<char*>(span(2 * bytes));
   memset(from, 0x21, bytes);
-  if (!move_span(block_or_die(from), block_or_die(to))) GTEST_SKIP() << "this kernel can't move pages and keep the range";
+  if (!move_span(block_or_die(from), block_or_die(to)))
+    GTEST_SKIP() << "this kernel can't move pages and keep the range";
   for (size_t i = 0; i < bytes; i += 64) ASSERT_EQ(to[i], 0x21);
   for (size_t i = 0; i < bytes; i += 64) ASSERT_EQ(from[i], 0);
   test::expect_consistent();

@@ -12,8 +12,10 @@ void size_classes() {
   printf(
       "# Size classes\n\n"
       "Made by `build/release/annex-tables size-classes`; the rule is in `src/core/size_class.h`.\n\n"
-      "*waste*: the most that a request served by this class leaves unused, in per cent of the block. *tail*: what the\n"
-      "blocks leave unused at the end of a slab, in per cent of the slab (address space; resident only with huge pages).\n\n"
+      "*waste*: the most that a request served by this class leaves unused, in per cent of the block. *tail*: what "
+      "the\n"
+      "blocks leave unused at the end of a slab, in per cent of the slab (address space; resident only with huge "
+      "pages).\n\n"
       "| class | block, bytes | smallest request | waste, %% | slab, KiB | blocks | tail, %% | aligned to |\n"
       "|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   double worst = 0;
@@ -34,7 +36,8 @@ void size_classes() {
 void environment() {
   printf(
       "# Environment variables\n\n"
-      "Made by `build/release/annex-tables environment` from `src/os/options.def`; `annex help env` prints the same. A\n"
+      "Made by `build/release/annex-tables environment` from `src/os/options.def`; `annex help env` prints the same. "
+      "A\n"
       "value that is not understood: one warning line on standard error, and the default is used.\n\n"
       "| variable | default | values | what it does |\n|---|---|---|---|\n");
 #define ANNEX_OPTION(identifier, variable, standard, values, description) \
