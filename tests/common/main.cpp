@@ -22,8 +22,7 @@ int check_suites(const char* list) {
   for (std::string name; std::getline(names, name, ',');) expected.insert(name);
   std::set<std::string> present;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  for (int i = 0; i < all.total_test_suite_count(); ++i)
-    present.insert(all.GetTestSuite(i)->name());
+  for (int i = 0; i < all.total_test_suite_count(); ++i) present.insert(all.GetTestSuite(i)->name());
   int missing = 0;
   for (const std::string& name : present) {
     if (expected.count(name) == 0) missing += printf("not in ctest's list: %s\n", name.c_str()) > 0;

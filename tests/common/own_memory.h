@@ -16,9 +16,7 @@ class OwnMemory : public std::pmr::memory_resource {
     if (memory == MAP_FAILED) abort();
     return memory;
   }
-  void do_deallocate(void* memory, std::size_t bytes, std::size_t) override {
-    munmap(memory, bytes);
-  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t) override { munmap(memory, bytes); }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };
 

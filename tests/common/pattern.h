@@ -34,8 +34,7 @@ inline void fill(void* block, std::size_t bytes, std::uint64_t key, std::size_t 
 }
 
 // Offset of the first byte that is not the pattern's, or kNoMismatch.
-inline std::size_t mismatch(const void* block, std::size_t bytes, std::uint64_t key,
-                            std::size_t offset = 0) {
+inline std::size_t mismatch(const void* block, std::size_t bytes, std::uint64_t key, std::size_t offset = 0) {
   const auto* in = static_cast<const unsigned char*>(block);
   for (std::size_t at = 0; at < bytes; at += 8) {
     const std::size_t length = bytes - at < 8 ? bytes - at : 8;

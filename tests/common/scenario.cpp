@@ -125,8 +125,8 @@ Outcome run_scenario(const Launch& launch) {
 }
 
 std::string describe(const Outcome& outcome) {
-  return "exit code " + std::to_string(outcome.exit_code) + ", signal " +
-         std::to_string(outcome.signal) + "\nstdout: " + outcome.out + "\nstderr: " + outcome.err;
+  return "exit code " + std::to_string(outcome.exit_code) + ", signal " + std::to_string(outcome.signal) +
+         "\nstdout: " + outcome.out + "\nstderr: " + outcome.err;
 }
 
 const char* scenario_argument() { return argument; }
@@ -145,8 +145,7 @@ int maybe_run_scenario(int argc, char** argv) {
 
 void scenario_failed(const char* file, int line, const char* condition) {
   char text[512];
-  const int length =
-      snprintf(text, sizeof text, "%s:%d: scenario check failed: %s\n", file, line, condition);
+  const int length = snprintf(text, sizeof text, "%s:%d: scenario check failed: %s\n", file, line, condition);
   if (length > 0 && write(2, text, static_cast<std::size_t>(length)) < 0) {
     _exit(3);
   }

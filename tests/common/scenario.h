@@ -18,9 +18,9 @@ namespace annex_test {
 struct Launch {
   std::string scenario;
   std::vector<std::pair<std::string, std::string>> environment;  // set on top of this process's own
-  std::string argument;                  // what scenario_argument() returns there
-  rlim_t address_space = RLIM_INFINITY;  // RLIMIT_AS before the program starts
-  rlim_t data = RLIM_INFINITY;           // RLIMIT_DATA before the program starts
+  std::string argument;                                          // what scenario_argument() returns there
+  rlim_t address_space = RLIM_INFINITY;                          // RLIMIT_AS before the program starts
+  rlim_t data = RLIM_INFINITY;                                   // RLIMIT_DATA before the program starts
 };
 
 struct Outcome {

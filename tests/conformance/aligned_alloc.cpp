@@ -14,15 +14,13 @@ TEST(AlignedAlloc, EveryAlignmentUpTo4MiB) {
   };
   for (std::size_t alignment = 1; alignment <= 4 * kMiB; alignment *= 2) {
     std::vector<Block> blocks;
-    for (std::size_t bytes :
-         {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{33}, std::size_t{500},
-          3 * kKiB, alignment - 1, alignment, alignment + 1, 2 * alignment + 40, 200 * kKiB}) {
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{33}, std::size_t{500},
+                              3 * kKiB, alignment - 1, alignment, alignment + 1, 2 * alignment + 40, 200 * kKiB}) {
       for (int copy = 0; copy < 3; ++copy) {
         void* block = opaque(aligned_alloc(alignment, bytes));
         ASSERT_NE(block, nullptr) << alignment << ' ' << bytes;
         ASSERT_TRUE(is_aligned(block, alignment)) << block << " for " << alignment << ' ' << bytes;
-        ASSERT_TRUE(is_aligned(block, kFundamental))
-            << block << " for " << alignment << ' ' << bytes;
+        ASSERT_TRUE(is_aligned(block, kFundamental)) << block << " for " << alignment << ' ' << bytes;
         ASSERT_GE(malloc_usable_size(block), bytes);
         const std::size_t touched = bytes < 64 * kKiB ? bytes : 64 * kKiB;
         fill(block, touched, blocks.size());
@@ -30,16 +28,14 @@ TEST(AlignedAlloc, EveryAlignmentUpTo4MiB) {
       }
     }
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      ASSERT_EQ(mismatch(blocks[i].start, blocks[i].touched, i), kNoMismatch)
-          << alignment << ' ' << i;
+      ASSERT_EQ(mismatch(blocks[i].start, blocks[i].touched, i), kNoMismatch) << alignment << ' ' << i;
       free(blocks[i].start);
     }
   }
 }
 
 TEST(AlignedAlloc, BlocksWithOneAlignmentDoNotOverlap) {
-  for (std::size_t alignment :
-       {std::size_t{32}, std::size_t{64}, std::size_t{256}, 4 * kKiB, 64 * kKiB}) {
+  for (std::size_t alignment : {std::size_t{32}, std::size_t{64}, std::size_t{256}, 4 * kKiB, 64 * kKiB}) {
     std::vector<void*> blocks;
     for (std::size_t i = 0; i < 200; ++i) {
       blocks.push_back(opaque(aligned_alloc(alignment, alignment + 8)));
@@ -63,8 +59,8 @@ TEST(AlignedAlloc, SizeNeedNotBeAMultipleOfTheAlignment) {
 
 TEST(AlignedAlloc, AlignmentThatIsNoPowerOfTwoIsInvalid) {
   SKIP_ON_GLIBC("before 2.38 it rounds the alignment up");
-  for (std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{48},
-                                std::size_t{4095}, SIZE_MAX, SIZE_MAX / 2}) {
+  for (std::size_t alignment :
+       {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{48}, std::size_t{4095}, SIZE_MAX, SIZE_MAX / 2}) {
     EXPECT_INVALID(aligned_alloc(opaque(alignment), 100));
   }
 }

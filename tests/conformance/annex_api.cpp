@@ -49,8 +49,7 @@ int visit(const annex_region* region, void* context) {
   walk.previous_end = start + region->bytes;
   switch (region->kind) {
     case ANNEX_REGION_SLAB:
-      walk.sane = walk.sane && region->block_size > 0 && region->blocks > 0 &&
-                  region->used <= region->blocks &&
+      walk.sane = walk.sane && region->block_size > 0 && region->blocks > 0 && region->used <= region->blocks &&
                   region->blocks * region->block_size <= region->bytes;
       break;
     case ANNEX_REGION_SPAN:
@@ -117,11 +116,9 @@ TEST_F(AnnexApi, JsonCarriesTheStats) {
   const std::string json(text.data(), written);
   EXPECT_EQ(json.front(), '{');
   EXPECT_NE(json.find('}'), std::string::npos);
-  for (const char* name :
-       {"reserved", "committed", "metadata", "used", "used_spans", "slabs", "dirty", "peak_in_use",
-        "purged_total", "huge_page_bytes", "heaps", "arenas", "slab_refills", "remote_batches"}) {
-    EXPECT_NE(json.find("\"" + std::string(name) + "\":"), std::string::npos)
-        << name << " in " << json;
+  for (const char* name : {"reserved", "committed", "metadata", "used", "used_spans", "slabs", "dirty", "peak_in_use",
+                           "purged_total", "huge_page_bytes", "heaps", "arenas", "slab_refills", "remote_batches"}) {
+    EXPECT_NE(json.find("\"" + std::string(name) + "\":"), std::string::npos) << name << " in " << json;
   }
 }
 
@@ -160,8 +157,7 @@ TEST_F(AnnexApi, PurgeLeavesBlocksAlone) {
 }
 
 TEST_F(AnnexApi, WalkFindsEveryBlockOnceAndInOrder) {
-  for (std::size_t bytes :
-       {std::size_t{16}, std::size_t{100}, 3 * kKiB, 20 * kKiB, 300 * kKiB, 5 * kMiB}) {
+  for (std::size_t bytes : {std::size_t{16}, std::size_t{100}, 3 * kKiB, 20 * kKiB, 300 * kKiB, 5 * kMiB}) {
     void* block = opaque(malloc(bytes));
     ASSERT_NE(block, nullptr);
     Walk walk;
@@ -242,8 +238,7 @@ TEST_F(AnnexApi, NamedFamilyFailsAlike) {
 
 TEST_F(AnnexApi, VersionNamesTheRelease) {
   const std::string version = annex_version();
-  const std::string release = std::to_string(ANNEX_VERSION_MAJOR) + "." +
-                              std::to_string(ANNEX_VERSION_MINOR) + "." +
+  const std::string release = std::to_string(ANNEX_VERSION_MAJOR) + "." + std::to_string(ANNEX_VERSION_MINOR) + "." +
                               std::to_string(ANNEX_VERSION_PATCH);
   EXPECT_EQ(version, release + (flavour() == Flavour::kSolo ? " solo" : " shared"));
   EXPECT_EQ(annex_version(), annex_version());

@@ -19,9 +19,8 @@ TEST(Calloc, FreshMemoryIsZero) {
 }
 
 TEST(Calloc, ReusedMemoryIsZero) {
-  for (std::size_t bytes :
-       {std::size_t{1}, std::size_t{16}, std::size_t{40}, std::size_t{1000}, 4 * kKiB, 20 * kKiB,
-        60 * kKiB, 130 * kKiB, kMiB, 5 * kMiB, 40 * kMiB}) {
+  for (std::size_t bytes : {std::size_t{1}, std::size_t{16}, std::size_t{40}, std::size_t{1000}, 4 * kKiB, 20 * kKiB,
+                            60 * kKiB, 130 * kKiB, kMiB, 5 * kMiB, 40 * kMiB}) {
     const std::size_t count = bytes > kMiB ? 2 : bytes > 8 * kKiB ? 16 : 500;
     for (int round = 0; round < 3; ++round) {
       std::vector<void*> blocks;

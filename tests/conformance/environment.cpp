@@ -41,8 +41,8 @@ void expect_one_warning(const std::string& name, const std::string& value) {
 TEST(Environment, WrongBytes) {
   SKIP_ON_GLIBC("reads no ANNEX_ variables");
   for (const char* name : {"ANNEX_MAX_HEAP", "ANNEX_RESERVE"}) {
-    for (const char* value : {"banana", "-5", "12X", "M", "1.5G", "64MM", "0x",
-                              "99999999999999999999999", "99999999999G", "64M "}) {
+    for (const char* value :
+         {"banana", "-5", "12X", "M", "1.5G", "64MM", "0x", "99999999999999999999999", "99999999999G", "64M "}) {
       expect_one_warning(name, value);
     }
   }
@@ -65,15 +65,12 @@ TEST(Environment, WrongWords) {
 
 TEST(Environment, RightValuesWarnOfNothing) {
   const std::pair<const char*, const char*> kRight[] = {
-      {"ANNEX_MAX_HEAP", "1G"},       {"ANNEX_MAX_HEAP", "2048M"},
-      {"ANNEX_MAX_HEAP", "4000000K"}, {"ANNEX_MAX_HEAP", "1T"},
-      {"ANNEX_MAX_HEAP", "0"},        {"ANNEX_MAX_HEAP", "3000000000"},
-      {"ANNEX_RESERVE", "64G"},       {"ANNEX_RESERVE", "100000M"},
-      {"ANNEX_PURGE_DELAY", "0"},     {"ANNEX_PURGE_DELAY", "200"},
-      {"ANNEX_PURGE_DELAY", "-1"},    {"ANNEX_HUGE_PAGES", "auto"},
-      {"ANNEX_HUGE_PAGES", "never"},  {"ANNEX_HUGE_PAGES", "always"},
-      {"ANNEX_BACKGROUND", "0"},      {"ANNEX_BACKGROUND", "1"},
-      {"ANNEX_STATS", "off"},         {"ANNEX_VERBOSE", "0"},
+      {"ANNEX_MAX_HEAP", "1G"},      {"ANNEX_MAX_HEAP", "2048M"},    {"ANNEX_MAX_HEAP", "4000000K"},
+      {"ANNEX_MAX_HEAP", "1T"},      {"ANNEX_MAX_HEAP", "0"},        {"ANNEX_MAX_HEAP", "3000000000"},
+      {"ANNEX_RESERVE", "64G"},      {"ANNEX_RESERVE", "100000M"},   {"ANNEX_PURGE_DELAY", "0"},
+      {"ANNEX_PURGE_DELAY", "200"},  {"ANNEX_PURGE_DELAY", "-1"},    {"ANNEX_HUGE_PAGES", "auto"},
+      {"ANNEX_HUGE_PAGES", "never"}, {"ANNEX_HUGE_PAGES", "always"}, {"ANNEX_BACKGROUND", "0"},
+      {"ANNEX_BACKGROUND", "1"},     {"ANNEX_STATS", "off"},         {"ANNEX_VERBOSE", "0"},
   };
   for (const auto& [name, value] : kRight) {
     const Outcome outcome = run_with(name, value);

@@ -75,8 +75,7 @@ constexpr std::size_t kBlockSizes[] = {64, 3000, 30 * kKiB, 200 * kKiB, 3 * kMiB
 
 void expect_success(const Launch& launch) {
   const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << launch.scenario << ' ' << launch.argument << ": "
-                                  << describe(outcome);
+  EXPECT_EQ(outcome.exit_code, 0) << launch.scenario << ' ' << launch.argument << ": " << describe(outcome);
   EXPECT_EQ(outcome.err, "") << launch.scenario << ' ' << launch.argument;
 }
 
@@ -222,17 +221,15 @@ TEST(Exhaustion, MaxHeapUnits) {
     std::size_t bytes;
     int exit_code;
   };
-  for (const Case& test : {Case{"1G", 900 * kMiB, 0}, Case{"1G", 1100 * kMiB, 10},
-                           Case{"100M", 90 * kMiB, 0}, Case{"100M", 110 * kMiB, 10},
-                           Case{"102400K", 90 * kMiB, 0}, Case{"102400K", 110 * kMiB, 10},
+  for (const Case& test : {Case{"1G", 900 * kMiB, 0}, Case{"1G", 1100 * kMiB, 10}, Case{"100M", 90 * kMiB, 0},
+                           Case{"100M", 110 * kMiB, 10}, Case{"102400K", 90 * kMiB, 0}, Case{"102400K", 110 * kMiB, 10},
                            Case{"104857600", 90 * kMiB, 0}, Case{"104857600", 110 * kMiB, 10}}) {
     Launch launch;
     launch.scenario = "one_block_of";
     launch.argument = std::to_string(test.bytes);
     launch.environment = {{"ANNEX_MAX_HEAP", test.limit}};
     const Outcome outcome = run_scenario(launch);
-    EXPECT_EQ(outcome.exit_code, test.exit_code)
-        << test.limit << ' ' << test.bytes << ": " << describe(outcome);
+    EXPECT_EQ(outcome.exit_code, test.exit_code) << test.limit << ' ' << test.bytes << ": " << describe(outcome);
     EXPECT_EQ(outcome.err, "");
   }
 }

@@ -16,8 +16,7 @@ TEST(Free, NullIsIgnored) {
 
 TEST(Free, PreservesErrno) {
   // The large ones make the allocator call the system.
-  for (std::size_t bytes :
-       {std::size_t{0}, std::size_t{24}, 5 * kKiB, 300 * kKiB, 3 * kMiB, 200 * kMiB}) {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{24}, 5 * kKiB, 300 * kKiB, 3 * kMiB, 200 * kMiB}) {
     void* block = opaque(malloc(bytes));
     ASSERT_NE(block, nullptr);
     errno = 4242;

@@ -62,8 +62,7 @@ TEST(Inspection, MallinfoIsMallinfo2InInts) {
 }
 
 TEST(Inspection, MalloptAcceptsWhatProgramsSet) {
-  for (int parameter :
-       {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_CHECK_ACTION}) {
+  for (int parameter : {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX, M_CHECK_ACTION}) {
     EXPECT_EQ(mallopt(parameter, 1 << 20), 1) << parameter;
   }
   void* block = opaque(malloc(100));

@@ -68,47 +68,35 @@ INVALID_FREE(free_of_a_non_canonical_pointer, ,
              free(opaque(reinterpret_cast<void*>(std::uintptr_t{0xdead'beef'dead'bee0}))))
 INVALID_FREE(free_of_the_last_address, , free(opaque(reinterpret_cast<void*>(~std::uintptr_t{15}))))
 INVALID_FREE(free_of_foreign_memory,
-             void* foreign = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+             void* foreign = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
              free(opaque(static_cast<char*>(foreign) + 4096)))
 
-INVALID_FREE(free_of_an_interior_pointer_of_a_small_block, char* block = small_block(),
-             free(opaque(block + 16)))
+INVALID_FREE(free_of_an_interior_pointer_of_a_small_block, char* block = small_block(), free(opaque(block + 16)))
 INVALID_FREE(free_of_a_misaligned_pointer, char* block = small_block(), free(opaque(block + 1)))
 INVALID_FREE(free_of_a_pointer_off_by_eight, char* block = small_block(), free(opaque(block + 8)))
-INVALID_FREE(free_of_an_interior_pointer_of_a_medium_block,
-             char* block = static_cast<char*>(opaque(malloc(20000))), free(opaque(block + 4096)))
-INVALID_FREE(free_of_an_interior_pointer_of_a_large_block,
-             char* block = static_cast<char*>(opaque(malloc(8 << 20))), free(opaque(block + 16)))
-INVALID_FREE(free_of_a_page_inside_a_large_block,
-             char* block = static_cast<char*>(opaque(malloc(8 << 20))),
+INVALID_FREE(free_of_an_interior_pointer_of_a_medium_block, char* block = static_cast<char*>(opaque(malloc(20000))),
+             free(opaque(block + 4096)))
+INVALID_FREE(free_of_an_interior_pointer_of_a_large_block, char* block = static_cast<char*>(opaque(malloc(8 << 20))),
+             free(opaque(block + 16)))
+INVALID_FREE(free_of_a_page_inside_a_large_block, char* block = static_cast<char*>(opaque(malloc(8 << 20))),
              free(opaque(block + (4 << 20))))
 
-INVALID_FREE(double_free_of_a_small_block_in_a_row, char* block = small_block();
-             free(block), free(opaque(block)))
+INVALID_FREE(double_free_of_a_small_block_in_a_row, char* block = small_block(); free(block), free(opaque(block)))
 INVALID_FREE(double_free_of_a_medium_block_in_a_row, void* block = opaque(malloc(20000));
              free(block), free(opaque(block)))
-INVALID_FREE(double_free_of_a_large_block, void* block = opaque(malloc(8 << 20));
-             free(block), free(opaque(block)))
-INVALID_FREE(double_free_of_a_huge_block, void* block = opaque(malloc(300 << 20));
-             free(block), free(opaque(block)))
+INVALID_FREE(double_free_of_a_large_block, void* block = opaque(malloc(8 << 20)); free(block), free(opaque(block)))
+INVALID_FREE(double_free_of_a_huge_block, void* block = opaque(malloc(300 << 20)); free(block), free(opaque(block)))
 
 // Far behind everything that was handed out: inside the reserved arena where there is one, else
 // nobody's memory.
-INVALID_FREE(free_in_a_never_used_part_of_the_arena,
-             char* block = static_cast<char*>(opaque(malloc(8 << 20))),
+INVALID_FREE(free_in_a_never_used_part_of_the_arena, char* block = static_cast<char*>(opaque(malloc(8 << 20))),
              free(opaque(block + (std::size_t{256} << 20))))
 
-INVALID_FREE(realloc_of_a_stack_pointer, char local[64];
-             opaque(local), opaque(realloc(opaque(local + 16), 100)))
-INVALID_FREE(realloc_of_an_interior_pointer, char* block = small_block(),
-             opaque(realloc(opaque(block + 16), 1000)))
-INVALID_FREE(realloc_of_a_misaligned_pointer, char* block = small_block(),
-             opaque(realloc(opaque(block + 4), 1000)))
+INVALID_FREE(realloc_of_a_stack_pointer, char local[64]; opaque(local), opaque(realloc(opaque(local + 16), 100)))
+INVALID_FREE(realloc_of_an_interior_pointer, char* block = small_block(), opaque(realloc(opaque(block + 16), 1000)))
+INVALID_FREE(realloc_of_a_misaligned_pointer, char* block = small_block(), opaque(realloc(opaque(block + 4), 1000)))
 INVALID_FREE(realloc_of_a_freed_large_block, void* block = opaque(malloc(8 << 20));
              free(block), opaque(realloc(opaque(block), 100)))
-INVALID_FREE(delete_of_a_stack_pointer, char local[64];
-             opaque(local), ::operator delete(opaque(local + 16)))
+INVALID_FREE(delete_of_a_stack_pointer, char local[64]; opaque(local), ::operator delete(opaque(local + 16)))
 INVALID_FREE(cfree_of_a_stack_pointer, char local[64]; opaque(local), cfree(opaque(local + 16)))
-INVALID_FREE(free_sized_of_a_stack_pointer, char local[64];
-             opaque(local), free_sized(opaque(local + 16), 32))
+INVALID_FREE(free_sized_of_a_stack_pointer, char local[64]; opaque(local), free_sized(opaque(local + 16), 32))

@@ -36,8 +36,7 @@ TEST(Malloc, LiveBlocksDoNotOverlap) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     ASSERT_EQ(mismatch(blocks[i].start, blocks[i].bytes, i), kNoMismatch) << "block " << i;
   }
-  std::sort(blocks.begin(), blocks.end(),
-            [](const Block& a, const Block& b) { return a.start < b.start; });
+  std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) { return a.start < b.start; });
   for (std::size_t i = 1; i < blocks.size(); ++i) {
     ASSERT_LE(blocks[i - 1].start + blocks[i - 1].bytes, blocks[i].start);
     ASSERT_NE(blocks[i - 1].start, blocks[i].start);
@@ -72,21 +71,20 @@ TEST(Malloc, FreedMemoryIsUsedAgain) {
     std::sort(seen.begin(), seen.end());
     const std::size_t taken = seen.size();
     seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    EXPECT_LE(seen.size(), std::max<std::size_t>(taken / 4, 16))
-        << "addresses of " << bytes << "-byte blocks";
+    EXPECT_LE(seen.size(), std::max<std::size_t>(taken / 4, 16)) << "addresses of " << bytes << "-byte blocks";
   }
 }
 
 TEST(Malloc, SizesBeyondPtrdiffMaxFail) {
-  for (std::size_t bytes : {kMaxObject + 1, kMaxObject + 4096, SIZE_MAX / 2 + 4096, SIZE_MAX - 4096,
-                            SIZE_MAX - 16, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX}) {
+  for (std::size_t bytes : {kMaxObject + 1, kMaxObject + 4096, SIZE_MAX / 2 + 4096, SIZE_MAX - 4096, SIZE_MAX - 16,
+                            SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX}) {
     EXPECT_NO_MEMORY(malloc(opaque(bytes)));
   }
 }
 
 TEST(Malloc, SizesThatNoAddressSpaceHoldsFail) {
-  for (std::size_t bytes : {kMaxObject, kMaxObject - 4096, kMaxObject / 2, std::size_t{1} << 48,
-                            std::size_t{1} << 47}) {
+  for (std::size_t bytes :
+       {kMaxObject, kMaxObject - 4096, kMaxObject / 2, std::size_t{1} << 48, std::size_t{1} << 47}) {
     EXPECT_NO_MEMORY(malloc(opaque(bytes)));
   }
 }

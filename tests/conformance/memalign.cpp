@@ -48,8 +48,7 @@ TEST(Memalign, WhatCannotBeHadFails) {
 }
 
 TEST(Memalign, VallocAlignsToThePage) {
-  for (std::size_t bytes :
-       {std::size_t{0}, std::size_t{1}, page() - 1, page(), page() + 1, 3 * kMiB}) {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, page() - 1, page(), page() + 1, 3 * kMiB}) {
     void* block = opaque(valloc(bytes));
     ASSERT_NE(block, nullptr);
     EXPECT_TRUE(is_aligned(block, page()));

@@ -36,9 +36,7 @@ void throws_bad_alloc() {
 // Sets a handler, and puts back what was there.
 class WithHandler {
  public:
-  explicit WithHandler(std::new_handler handler) : old_(std::set_new_handler(handler)) {
-    calls = 0;
-  }
+  explicit WithHandler(std::new_handler handler) : old_(std::set_new_handler(handler)) { calls = 0; }
   ~WithHandler() { std::set_new_handler(old_); }
 
  private:

@@ -60,8 +60,7 @@ TEST(OperatorNew, NothrowForms) {
 TEST(OperatorNew, AlignedForms) {
   for (std::size_t alignment = 1; alignment <= 4 * kMiB; alignment *= 2) {
     const std::align_val_t align{alignment};
-    for (std::size_t bytes :
-         {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{70000}}) {
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{70000}}) {
       void* block = opaque(::operator new(bytes, align));
       check(block, bytes, alignment);
       ::operator delete(block, align);

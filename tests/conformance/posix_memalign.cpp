@@ -11,8 +11,7 @@ void* const kUntouched = reinterpret_cast<void*>(std::uintptr_t{0x1234567});
 
 TEST(PosixMemalign, EveryAlignmentUpTo4MiB) {
   for (std::size_t alignment = sizeof(void*); alignment <= 4 * kMiB; alignment *= 2) {
-    for (std::size_t bytes :
-         {std::size_t{0}, std::size_t{1}, std::size_t{100}, alignment, 3 * alignment + 1}) {
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}, alignment, 3 * alignment + 1}) {
       void* block = nullptr;
       ASSERT_EQ(posix_memalign(&block, alignment, bytes), 0);
       ASSERT_NE(opaque(block), nullptr);
@@ -28,9 +27,8 @@ TEST(PosixMemalign, EveryAlignmentUpTo4MiB) {
 }
 
 TEST(PosixMemalign, InvalidAlignments) {
-  for (std::size_t alignment :
-       {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{7},
-        std::size_t{12}, std::size_t{24}, std::size_t{100}, SIZE_MAX, SIZE_MAX - 7}) {
+  for (std::size_t alignment : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{7},
+                                std::size_t{12}, std::size_t{24}, std::size_t{100}, SIZE_MAX, SIZE_MAX - 7}) {
     void* block = kUntouched;
     errno = 4242;
     EXPECT_EQ(posix_memalign(&block, opaque(alignment), 100), EINVAL) << alignment;

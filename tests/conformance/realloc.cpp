@@ -9,8 +9,7 @@
 using namespace annex_test;
 
 TEST(Realloc, NullIsMalloc) {
-  for (std::size_t bytes :
-       {std::size_t{0}, std::size_t{1}, std::size_t{100}, 10 * kKiB, 3 * kMiB}) {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{100}, 10 * kKiB, 3 * kMiB}) {
     void* block = opaque(realloc(opaque(nullptr), bytes));
     ASSERT_NE(block, nullptr);
     EXPECT_TRUE(is_aligned(block, kFundamental));
@@ -86,8 +85,8 @@ TEST(Realloc, LargeBlocksGrowAndShrinkBetweenNeighbours) {
   ASSERT_NE(block, nullptr);
   std::size_t bytes = 600 * kKiB;
   fill(block, bytes, 9);
-  for (std::size_t to : {kMiB, 3 * kMiB, 9 * kMiB, 40 * kMiB, 90 * kMiB, 41 * kMiB, 700 * kKiB,
-                         100 * kKiB, 2 * kMiB, 64 * kMiB, 20 * kKiB, 33 * kMiB}) {
+  for (std::size_t to : {kMiB, 3 * kMiB, 9 * kMiB, 40 * kMiB, 90 * kMiB, 41 * kMiB, 700 * kKiB, 100 * kKiB, 2 * kMiB,
+                         64 * kMiB, 20 * kKiB, 33 * kMiB}) {
     neighbours.push_back(opaque(malloc(500 * kKiB)));
     fill(neighbours.back(), 500 * kKiB, neighbours.size());
     void* moved = opaque(realloc(block, to));
@@ -142,8 +141,7 @@ TEST(Realloc, AFailureLeavesTheOldBlock) {
     void* block = opaque(malloc(bytes));
     ASSERT_NE(block, nullptr);
     fill(block, bytes, bytes);
-    for (std::size_t huge :
-         {kMaxObject, kMaxObject + 1, SIZE_MAX - 4096, SIZE_MAX, std::size_t{1} << 48}) {
+    for (std::size_t huge : {kMaxObject, kMaxObject + 1, SIZE_MAX - 4096, SIZE_MAX, std::size_t{1} << 48}) {
       EXPECT_NO_MEMORY(realloc(block, opaque(huge)));
     }
     EXPECT_EQ(mismatch(block, bytes, bytes), kNoMismatch);

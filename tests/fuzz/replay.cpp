@@ -30,8 +30,7 @@ TEST(Replay, RandomBytes) {
     Random random(static_cast<std::uint64_t>(seed));
     std::vector<std::uint8_t> bytes(random.between(1, 4000));
     // Some inputs use few distinct operations, which random bytes alone never would.
-    const std::uint8_t mask =
-        random.chance(50) ? 0xFF : static_cast<std::uint8_t>(random.next() | 0x18);
+    const std::uint8_t mask = random.chance(50) ? 0xFF : static_cast<std::uint8_t>(random.next() | 0x18);
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.next() >> 32) & mask;
     ASSERT_EQ(interpret(bytes.data(), bytes.size()), "") << "seed " << seed;
   }
@@ -44,8 +43,7 @@ TEST(Replay, Regressions) {
   for (const auto& file : std::filesystem::directory_iterator(directory)) {
     std::ifstream in(file.path(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    EXPECT_EQ(interpret(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), "")
-        << file.path();
+    EXPECT_EQ(interpret(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), "") << file.path();
     ++inputs;
   }
   EXPECT_GT(inputs, 0) << directory;

@@ -20,6 +20,7 @@ endif()
 string(REPLACE "++" "" clang ${CLANGXX})
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=RelWithDebInfo
   -DCMAKE_CXX_COMPILER=${CLANGXX} -DCMAKE_C_COMPILER=${clang} -DANNEX_SANITIZE=address,undefined
+  -DCMAKE_CXX_FLAGS=-fsanitize=fuzzer-no-link
   -DANNEX_WORKLOADS=OFF RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "the build with clang cannot be configured")
@@ -32,7 +33,7 @@ endif()
 # What earlier runs in this build directory found is kept as the corpus; the committed inputs are the seeds.
 set(corpus ${BUILD}/corpus-${FLAVOUR})
 file(MAKE_DIRECTORY ${corpus})
-execute_process(COMMAND ${BUILD}/tests/fuzz-${FLAVOUR} -max_total_time=${SECONDS} -max_len=4096 -timeout=30
+execute_process(COMMAND ${BUILD}/tests/fuzz-${FLAVOUR} -max_total_time=${SECONDS} -max_len=1024 -timeout=30
   -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 -artifact_prefix=${BUILD}/ ${corpus} ${SEEDS}
   RESULT_VARIABLE failed ERROR_VARIABLE log)
 message("${log}")

@@ -49,9 +49,7 @@ Function* at(int index) {
   _exit(block != nullptr && object != nullptr ? 0 : 1);
 }
 
-bool stopped(pid_t traced, int* status) {
-  return waitpid(traced, status, 0) == traced && WIFSTOPPED(*status);
-}
+bool stopped(pid_t traced, int* status) { return waitpid(traced, status, 0) == traced && WIFSTOPPED(*status); }
 
 }  // namespace
 
@@ -68,8 +66,7 @@ int main() {
   const pid_t traced = fork();
   if (traced == 0) child();
   int status = 0;
-  if (!stopped(traced, &status))
-    return WIFEXITED(status) && WEXITSTATUS(status) == kRefused ? kRefused : 1;
+  if (!stopped(traced, &status)) return WIFEXITED(status) && WEXITSTATUS(status) == kRefused ? kRefused : 1;
   const Call* inside = nullptr;
   std::uintptr_t back = 0;
   for (;;) {

@@ -36,8 +36,7 @@ bool for_each_part(std::size_t usable, std::size_t upto, Visit visit) {
 
 }  // namespace
 
-Model::Model(std::size_t max_bytes, std::size_t max_blocks)
-    : max_bytes_(max_bytes), max_blocks_(max_blocks) {}
+Model::Model(std::size_t max_bytes, std::size_t max_blocks) : max_bytes_(max_bytes), max_blocks_(max_blocks) {}
 
 Model::~Model() {
   for (const Block& block : live_) annex_free(block.start);
@@ -53,8 +52,7 @@ void Model::fail(const char* format, ...) {
 }
 
 bool Model::room_for(std::size_t bytes) const {
-  return !failed_ && bytes <= max_bytes_ && live_bytes_ + bytes <= max_bytes_ &&
-         live_.size() < max_blocks_;
+  return !failed_ && bytes <= max_bytes_ && live_bytes_ + bytes <= max_bytes_ && live_.size() < max_blocks_;
 }
 
 void Model::write(const Block& block) {
@@ -68,15 +66,14 @@ bool Model::intact(const Block& block, std::size_t upto, const char* when) {
   return for_each_part(block.usable, upto, [&](std::size_t at, std::size_t length) {
     const std::size_t wrong = mismatch(block.start + at, length, block.key, at);
     if (wrong == kNoMismatch) return true;
-    fail("%s: block %p of %zu bytes (usable %zu) has changed at offset %zu", when,
-         static_cast<void*>(block.start), block.bytes, block.usable, at + wrong);
+    fail("%s: block %p of %zu bytes (usable %zu) has changed at offset %zu", when, static_cast<void*>(block.start),
+         block.bytes, block.usable, at + wrong);
     return false;
   });
 }
 
 void Model::admit(void* start, std::size_t bytes, std::size_t alignment, const char* how) {
-  if (start == nullptr)
-    return fail("%s of %zu bytes, alignment %zu: no memory", how, bytes, alignment);
+  if (start == nullptr) return fail("%s of %zu bytes, alignment %zu: no memory", how, bytes, alignment);
   if (!is_aligned(start, alignment) || !is_aligned(start, kFundamental)) {
     return fail("%s of %zu bytes: %p is not aligned to %zu", how, bytes, start, alignment);
   }
@@ -88,14 +85,13 @@ void Model::admit(void* start, std::size_t bytes, std::size_t alignment, const c
   const std::uintptr_t high = low + (usable == 0 ? 1 : usable);
   const auto after = extents_.lower_bound(low);
   if (after != extents_.end() && after->first < high) {
-    return fail("%s of %zu bytes: %p (usable %zu) runs into the live block at 0x%zx", how, bytes,
-                start, usable, after->first);
+    return fail("%s of %zu bytes: %p (usable %zu) runs into the live block at 0x%zx", how, bytes, start, usable,
+                after->first);
   }
   if (after != extents_.begin()) {
     const auto before = std::prev(after);
     if (before->second > low) {
-      return fail("%s of %zu bytes: %p lies in the live block at 0x%zx", how, bytes, start,
-                  before->first);
+      return fail("%s of %zu bytes: %p lies in the live block at 0x%zx", how, bytes, start, before->first);
     }
   }
   extents_.emplace_hint(after, low, high);
@@ -177,8 +173,8 @@ void Model::release(std::size_t index) {
   const Block block = live_[index % live_.size()];
   if (!intact(block, block.usable, "at free")) return;
   if (annex_usable_size(block.start) != block.usable) {
-    return fail("the usable size of %p was %zu and is %zu", static_cast<void*>(block.start),
-                block.usable, annex_usable_size(block.start));
+    return fail("the usable size of %p was %zu and is %zu", static_cast<void*>(block.start), block.usable,
+                annex_usable_size(block.start));
   }
   live_[index % live_.size()] = live_.back();
   live_.pop_back();
@@ -203,19 +199,16 @@ void Model::check_all() {
 void Model::impossible(std::size_t bytes) {
   if (failed_) return;
   errno = 0;
-  if (opaque(annex_malloc(bytes)) != nullptr || errno != ENOMEM)
-    fail("malloc(%zu) did not fail", bytes);
+  if (opaque(annex_malloc(bytes)) != nullptr || errno != ENOMEM) fail("malloc(%zu) did not fail", bytes);
   errno = 0;
-  if (opaque(annex_calloc(1, bytes)) != nullptr || errno != ENOMEM)
-    fail("calloc(1, %zu) did not fail", bytes);
+  if (opaque(annex_calloc(1, bytes)) != nullptr || errno != ENOMEM) fail("calloc(1, %zu) did not fail", bytes);
   errno = 0;
   if (opaque(annex_aligned_alloc(64, bytes)) != nullptr || errno != ENOMEM) {
     fail("aligned_alloc(64, %zu) did not fail", bytes);
   }
   void* old = live_.empty() ? nullptr : live_.front().start;
   errno = 0;
-  if (opaque(annex_realloc(old, bytes)) != nullptr || errno != ENOMEM)
-    fail("realloc to %zu did not fail", bytes);
+  if (opaque(annex_realloc(old, bytes)) != nullptr || errno != ENOMEM) fail("realloc to %zu did not fail", bytes);
   check(0);
 }
 

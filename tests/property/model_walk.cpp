@@ -20,22 +20,21 @@ int visit(const annex_region* region, void* context) {
   const auto low = reinterpret_cast<std::uintptr_t>(region->start);
   const std::uintptr_t high = low + region->bytes;
   if (low < merge.previous_end) {
-    snprintf(merge.failure, sizeof merge.failure, "region 0x%zx begins before the last one's end",
-             low);
+    snprintf(merge.failure, sizeof merge.failure, "region 0x%zx begins before the last one's end", low);
     return 1;
   }
   merge.previous_end = high;
   if (region->used > region->blocks) {
-    snprintf(merge.failure, sizeof merge.failure, "region 0x%zx: %zu blocks used of %zu", low,
-             region->used, region->blocks);
+    snprintf(merge.failure, sizeof merge.failure, "region 0x%zx: %zu blocks used of %zu", low, region->used,
+             region->blocks);
     return 1;
   }
   std::size_t inside = 0;
   for (; merge.next != merge.end && merge.next->first < high; ++merge.next, ++inside) {
     const auto [start, end] = *merge.next;
     if (start < low || end > high) {
-      snprintf(merge.failure, sizeof merge.failure,
-               "block [0x%zx, 0x%zx) is not inside region [0x%zx, 0x%zx)", start, end, low, high);
+      snprintf(merge.failure, sizeof merge.failure, "block [0x%zx, 0x%zx) is not inside region [0x%zx, 0x%zx)", start,
+               end, low, high);
       return 1;
     }
     if (region->kind == ANNEX_REGION_FREE) {
@@ -43,15 +42,14 @@ int visit(const annex_region* region, void* context) {
       return 1;
     }
     if (end - start > region->block_size) {
-      snprintf(merge.failure, sizeof merge.failure,
-               "block 0x%zx has %zu bytes in a region of %zu-byte blocks", start, end - start,
-               region->block_size);
+      snprintf(merge.failure, sizeof merge.failure, "block 0x%zx has %zu bytes in a region of %zu-byte blocks", start,
+               end - start, region->block_size);
       return 1;
     }
   }
   if (inside > region->used) {
-    snprintf(merge.failure, sizeof merge.failure, "region 0x%zx: %zu live blocks, but %zu used",
-             low, inside, region->used);
+    snprintf(merge.failure, sizeof merge.failure, "region 0x%zx: %zu live blocks, but %zu used", low, inside,
+             region->used);
     return 1;
   }
   return 0;
@@ -72,14 +70,12 @@ void Model::check_stats() {
   if (failed_) return;
   annex_stats_t now;
   if (annex_stats(&now) != 0) return fail("annex_stats failed");
-  if (now.committed > now.reserved)
-    return fail("committed %zu > reserved %zu", now.committed, now.reserved);
+  if (now.committed > now.reserved) return fail("committed %zu > reserved %zu", now.committed, now.reserved);
   if (now.used < live_bytes_) return fail("used %zu < live %zu", now.used, live_bytes_);
   if (now.used > now.slabs + now.used_spans) {
     return fail("used %zu > slabs %zu + spans %zu", now.used, now.slabs, now.used_spans);
   }
-  if (now.peak_in_use < now.slabs + now.used_spans)
-    return fail("the peak lies below what is in use");
+  if (now.peak_in_use < now.slabs + now.used_spans) return fail("the peak lies below what is in use");
 }
 
 }  // namespace annex_test

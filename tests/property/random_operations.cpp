@@ -34,8 +34,7 @@ std::size_t from_environment(const char* name, std::size_t otherwise) {
 // One step. Above the live target frees are preferred, so the number of live blocks swings around
 // it.
 void step(Model& model, const Profile& profile, const Sizes& sizes, Random& random) {
-  if (model.blocks() > profile.live_blocks && random.chance(60))
-    return model.release(random.next());
+  if (model.blocks() > profile.live_blocks && random.chance(60)) return model.release(random.next());
   std::size_t at = random.below(100);
   if (at < profile.allocate) return model.allocate(sizes.pick(random));
   at -= profile.allocate;
@@ -89,15 +88,13 @@ void run(const char* name) {
       step(model, *profile, sizes, random);
       occasionally(model, operation, random);
       ASSERT_EQ(model.failure(), nullptr)
-          << model.failure() << "\nprofile " << name << ", seed " << seed << ", operation "
-          << operation << ": repeat with PROPERTY_SEED=" << seed
-          << " --gtest_filter=RandomOperations." << name;
+          << model.failure() << "\nprofile " << name << ", seed " << seed << ", operation " << operation
+          << ": repeat with PROPERTY_SEED=" << seed << " --gtest_filter=RandomOperations." << name;
     }
     model.check_all();
     model.check_walk();
     model.release_all();
-    ASSERT_EQ(model.failure(), nullptr)
-        << model.failure() << "\nat the end of profile " << name << ", seed " << seed;
+    ASSERT_EQ(model.failure(), nullptr) << model.failure() << "\nat the end of profile " << name << ", seed " << seed;
   }
 }
 

@@ -92,6 +92,4 @@ ANNEX_SCENARIO(second_thread_at_work) {
   return 0;
 }
 
-TEST(Crowds, TheSecondThreadStartsWhileTheFirstAllocates) {
-  expect_success("second_thread_at_work");
-}
+TEST(Crowds, TheSecondThreadStartsWhileTheFirstAllocates) { expect_success("second_thread_at_work"); }

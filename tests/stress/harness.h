@@ -20,15 +20,14 @@
 #include "common/pattern.h"
 #include "common/random.h"
 
-#define DEMAND(condition)                                                                      \
-  do {                                                                                         \
-    if (!(condition)) {                                                                        \
-      char text_[512];                                                                         \
-      const int length_ = snprintf(text_, sizeof text_, "%s:%d: %s does not hold\n", __FILE__, \
-                                   __LINE__, #condition);                                      \
-      if (length_ > 0 && write(2, text_, static_cast<std::size_t>(length_)) < 0) _exit(3);     \
-      abort();                                                                                 \
-    }                                                                                          \
+#define DEMAND(condition)                                                                                             \
+  do {                                                                                                                \
+    if (!(condition)) {                                                                                               \
+      char text_[512];                                                                                                \
+      const int length_ = snprintf(text_, sizeof text_, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+      if (length_ > 0 && write(2, text_, static_cast<std::size_t>(length_)) < 0) _exit(3);                            \
+      abort();                                                                                                        \
+    }                                                                                                                 \
   } while (false)
 
 namespace annex_test {
@@ -50,9 +49,7 @@ class Thread {
  public:
   explicit Thread(std::function<void()> body);
   ~Thread();
-  Thread(Thread&& other) noexcept : thread_(other.thread_), joined_(other.joined_) {
-    other.joined_ = true;
-  }
+  Thread(Thread&& other) noexcept : thread_(other.thread_), joined_(other.joined_) { other.joined_ = true; }
   Thread(const Thread&) = delete;
   void join();
 

@@ -69,8 +69,7 @@ TEST(RemoteFree, APipelineOfThreads) {
     Random random(static_cast<std::uint64_t>(id));
     const auto stage = static_cast<std::size_t>(id);
     for (int i = 0; i < kParcels; ++i) {
-      Parcel* parcel =
-          id == 0 ? make_parcel(parcel_size(random), random.next()) : channels[stage - 1].receive();
+      Parcel* parcel = id == 0 ? make_parcel(parcel_size(random), random.next()) : channels[stage - 1].receive();
       DEMAND(parcel != nullptr);
       check_parcel(parcel);
       if (id > 0) {
@@ -174,8 +173,7 @@ TEST(RemoteFree, ReportsWhileOthersAllocate) {
       ++rounds;
       const annex_stats_t stats = stats_now();
       DEMAND(stats.committed <= stats.reserved);
-      annex_heap_walk([](const annex_region* region, void*) { return region->bytes == 0 ? 1 : 0; },
-                      nullptr);
+      annex_heap_walk([](const annex_region* region, void*) { return region->bytes == 0 ? 1 : 0; }, nullptr);
       annex_purge();
       char json[2048];
       DEMAND(annex_stats_json(json, sizeof json) > 0);

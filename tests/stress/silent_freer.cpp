@@ -102,8 +102,8 @@ TEST(SilentFreer, ResidentMemoryStaysBounded) {
 #ifdef ANNEX_TEST_SANITIZED
   for (const char* argument : {"63 4", "160 8", "3000 8", "20000 16", "1000000 32"}) {
 #else
-  for (const char* argument : {"63 4", "63 32", "160 32", "1023 48", "3000 48", "12001 64",
-                               "20000 64", "100000 64", "1000000 64"}) {
+  for (const char* argument :
+       {"63 4", "63 32", "160 32", "1023 48", "3000 48", "12001 64", "20000 64", "100000 64", "1000000 64"}) {
 #endif
     Launch launch;
     launch.scenario = "silent_freer";

@@ -41,8 +41,7 @@ TEST(ThreadChurn, MemoryDoesNotCreep) {
   churn(slots, 4800 / kSlowdown);
   slots.clear();
   const annex_stats_t late = stats_now();
-  EXPECT_LE(late.slabs + late.used_spans,
-            early.slabs + early.used_spans + early.slabs / 2 + 2 * kMiB);
+  EXPECT_LE(late.slabs + late.used_spans, early.slabs + early.used_spans + early.slabs / 2 + 2 * kMiB);
   EXPECT_LE(late.metadata, early.metadata + kMiB);
 }
 

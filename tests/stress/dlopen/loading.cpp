@@ -119,8 +119,7 @@ void use(void* library) {
       }
       for (void* block : mine) {
         const auto* bytes = static_cast<const char*>(block);
-        DEMAND(owns(block) && bytes[0] == id && bytes[kBytes - 1] == id,
-               "two threads were given one block");
+        DEMAND(owns(block) && bytes[0] == id && bytes[kBytes - 1] == id, "two threads were given one block");
         release(block);
       }
     }
@@ -144,8 +143,8 @@ class Copies {
   Copies(const char* file, std::string directory) : file_(file), directory_(std::move(directory)) {}
 
   bool load_one() {
-    const std::string copy = directory_ + "/" + std::filesystem::path(file_).filename().string() +
-                             "." + std::to_string(getpid()) + "." + std::to_string(count_++);
+    const std::string copy = directory_ + "/" + std::filesystem::path(file_).filename().string() + "." +
+                             std::to_string(getpid()) + "." + std::to_string(count_++);
     std::filesystem::copy_file(file_, copy);
     return dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
   }
@@ -175,8 +174,7 @@ std::size_t tls_bytes(const char* file) {
   std::size_t bytes = 0;
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    fseek(in, static_cast<long>(header.e_phoff + static_cast<std::size_t>(i) * sizeof segment),
-          SEEK_SET);
+    fseek(in, static_cast<long>(header.e_phoff + static_cast<std::size_t>(i) * sizeof segment), SEEK_SET);
     DEMAND(fread(&segment, sizeof segment, 1, in) == 1, file);
     if (segment.p_type == PT_TLS) bytes += segment.p_memsz;
   }
@@ -186,8 +184,7 @@ std::size_t tls_bytes(const char* file) {
 
 // A child measures how much the loader has left for libraries that come late; then this process
 // takes all of it but 64 bytes, and Annex must still load, and work.
-int nearly_full_tls(const char* file, const char* eater64, const char* eater8,
-                    const std::string& directory) {
+int nearly_full_tls(const char* file, const char* eater64, const char* eater8, const std::string& directory) {
   DEMAND(tls_bytes(file) < 64, file);
   int counts[2];
   int result[2];

@@ -11,8 +11,7 @@ namespace {
 struct Registry {
   std::vector<std::string> names;
   Registry() {
-    for (int i = 0; i < 300; ++i)
-      names.push_back("a name that is too long for the string itself " + std::to_string(i));
+    for (int i = 0; i < 300; ++i) names.push_back("a name that is too long for the string itself " + std::to_string(i));
   }
 };
 Registry registry;
