@@ -2,6 +2,7 @@
 
 import enum
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -51,6 +52,19 @@ def _fail_early(error: Exception) -> None:
     raise typer.Exit(2)
 
 
+def without_paths(arguments: list[str]) -> str:
+    """The command that made a report, less what is only this machine's: the files written, the folders of libraries."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in ("--json", "--markdown"):
+            skip = True
+        elif not argument.startswith(("--json=", "--markdown=")):
+            kept.append(re.sub(r"/[^,\s]*/", "", argument))
+    return " ".join(["annex-lab", *kept])
+
+
 @app.callback()
 def lab() -> None:
     """Runs programs under every allocator and says what each costs."""
@@ -88,13 +102,13 @@ def bench(
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
     context = Context(paths.DATA, scratch, workload_folder, scale, threads)
     plan = Plan(chosen, found, rounds, retries, patience)
-    bar = show.Bar(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
-    with bar.progress:
-        outcome = Bench(plan, context, bar).run()
+    listener = show.listener(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
+    with listener:
+        outcome = Bench(plan, context, listener).run()
     scratch.parent.rmdir()
 
     options = {
-        "command": "annex-lab " + " ".join(sys.argv[1:]),
+        "command": without_paths(sys.argv[1:]),
         "suite": suite.value,
         "rounds": rounds,
         "scale": scale,

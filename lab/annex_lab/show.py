@@ -1,5 +1,7 @@
 """What the terminal shows: a progress bar with the time left, and the tables at the end."""
 
+import time
+
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -12,13 +14,31 @@ UNKNOWN_S = 1.0  # what a run is taken to last until the first one is over
 OVERHEAD_S = 0.25  # waiting for quiet, touching memory, reading the output
 
 
-class Bar(Listener):
-    """Progress in expected seconds, so that long programs weigh more than short ones."""
+class Ledger:
+    """Work ahead and behind in expected seconds, so that long programs weigh more than short ones."""
 
-    def __init__(self, console: Console, programs: list[str], runs_each: int):
+    def __init__(self, programs: list[str], runs_each: int):
         self.runs_left = dict.fromkeys(programs, runs_each)
         self.cost = dict.fromkeys(programs, UNKNOWN_S)
         self.behind = 0.0
+
+    @property
+    def ahead(self) -> float:
+        return sum(runs * self.cost[name] for name, runs in self.runs_left.items())
+
+    def expect(self, program: str, seconds: float) -> None:
+        self.cost[program] = seconds + OVERHEAD_S
+
+    def done(self, program: str, runs: int) -> None:
+        self.runs_left[program] -= runs
+        self.behind += runs * self.cost[program]
+
+
+class Bar(Listener):
+    """On a terminal: one line with the time left."""
+
+    def __init__(self, console: Console, programs: list[str], runs_each: int):
+        self.ledger = Ledger(programs, runs_each)
         self.progress = Progress(
             TextColumn("{task.description:40}"),
             BarColumn(),
@@ -28,28 +48,62 @@ class Bar(Listener):
             TimeRemainingColumn(),
             console=console,
         )
-        self.task = self.progress.add_task("", total=self._ahead())
+        self.task = self.progress.add_task("", total=self.ledger.ahead)
 
-    def _ahead(self) -> float:
-        return sum(self.runs_left[name] * self.cost[name] for name in self.runs_left)
+    def __enter__(self):
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_error):
+        self.progress.stop()
 
     def _update(self) -> None:
-        self.progress.update(self.task, completed=self.behind, total=self.behind + self._ahead())
+        self.progress.update(self.task, completed=self.ledger.behind, total=self.ledger.behind + self.ledger.ahead)
 
     def expect(self, program: str, seconds: float) -> None:
-        self.cost[program] = seconds + OVERHEAD_S
+        self.ledger.expect(program, seconds)
         self._update()
 
     def step(self, program: str, allocator: str, what: str) -> None:
         self.progress.update(self.task, description=f"{program} {allocator} {what}")
 
     def done(self, program: str, runs: int = 1) -> None:
-        self.runs_left[program] -= runs
-        self.behind += runs * self.cost[program]
+        self.ledger.done(program, runs)
         self._update()
 
     def say(self, text: str) -> None:
         self.progress.console.print(text, style="yellow", markup=False)
+
+
+class Lines(Listener):
+    """Into a file or a pipe: one line for each program that is finished."""
+
+    def __init__(self, console: Console, programs: list[str], runs_each: int):
+        self.console = console
+        self.ledger = Ledger(programs, runs_each)
+        self.start = time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        pass
+
+    def expect(self, program: str, seconds: float) -> None:
+        self.ledger.expect(program, seconds)
+
+    def done(self, program: str, runs: int = 1) -> None:
+        self.ledger.done(program, runs)
+        if self.ledger.runs_left[program] == 0:
+            pace = (time.monotonic() - self.start) / self.ledger.behind
+            self.say(f"{program}: done, about {self.ledger.ahead * pace / 60:.0f} min left")
+
+    def say(self, text: str) -> None:
+        self.console.print(text, markup=False, soft_wrap=True)
+
+
+def listener(console: Console, programs: list[str], runs_each: int) -> Bar | Lines:
+    return (Bar if console.is_terminal else Lines)(console, programs, runs_each)
 
 
 def tables(console: Console, report: Report) -> None:
