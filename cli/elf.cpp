@@ -60,8 +60,7 @@ Kind read_elf(int file, const Header& header, Executable* result) {
     if (pread(file, &segment, sizeof segment, offset) != sizeof segment) break;
     if (segment.p_type != PT_INTERP) continue;
     const size_t length = std::min<size_t>(segment.p_filesz, sizeof result->interpreter - 1);
-    const ssize_t got =
-        pread(file, result->interpreter, length, static_cast<off_t>(segment.p_offset));
+    const ssize_t got = pread(file, result->interpreter, length, static_cast<off_t>(segment.p_offset));
     result->interpreter[got > 0 ? got : 0] = '\0';
     return Kind::kDynamic;
   }

@@ -20,17 +20,15 @@ void print_wrapped(FILE* out, const char* text) {
       fputc('\n', out);
       column = 0;
     }
-    column +=
-        static_cast<size_t>(fprintf(out, "%*s%.*s", column == 0 ? static_cast<int>(kIndent) : 1, "",
-                                    static_cast<int>(word), text));
+    column += static_cast<size_t>(
+        fprintf(out, "%*s%.*s", column == 0 ? static_cast<int>(kIndent) : 1, "", static_cast<int>(word), text));
     text += word;
     text += strspn(text, " ");
   }
   fputc('\n', out);
 }
 
-void print_option(FILE* out, const char* name, const char* standard, const char* values,
-                  const char* description) {
+void print_option(FILE* out, const char* name, const char* standard, const char* values, const char* description) {
   fprintf(out, "\n  %s  (default: %s)\n", name, *standard == '\0' ? "empty" : standard);
   fprintf(out, "%*svalues: %s\n", static_cast<int>(kIndent), "", values);
   print_wrapped(out, description);

@@ -107,8 +107,7 @@ int main(char** arguments) {
   }
   const char* command = *arguments++;
   if (equal(command, "run")) return run(arguments);
-  if (equal(command, "help") || equal(command, "--help") || equal(command, "-h"))
-    return help(arguments);
+  if (equal(command, "help") || equal(command, "--help") || equal(command, "-h")) return help(arguments);
   if (equal(command, "--version") || equal(command, "version")) {
     print_version(stdout);
     return printed();

@@ -24,9 +24,7 @@ const char* base_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-bool starts_with(const char* text, const char* prefix) {
-  return strncmp(text, prefix, strlen(prefix)) == 0;
-}
+bool starts_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 // 0, or the errno that execve would fail with for want of a file or of the right to execute it.
 int executable_error(const char* path) {
@@ -101,8 +99,7 @@ ExitStatus find_interpreter(const char* script, const Executable& header, char (
   char role[PATH_MAX + 32];
   snprintf(role, sizeof role, "the interpreter of %s: ", script);
   const char* argument = header.argument;
-  const bool plain_name =
-      *argument != '\0' && *argument != '-' && strpbrk(argument, " \t=") == nullptr;
+  const bool plain_name = *argument != '\0' && *argument != '-' && strpbrk(argument, " \t=") == nullptr;
   if (strcmp(base_name(header.interpreter), "env") == 0 && plain_name) {
     return find_program(argument, path);
   }
@@ -156,8 +153,7 @@ ExitStatus check_preloadable(const char* path) {
         continue;
       case Kind::kScript: {
         char next[PATH_MAX];
-        if (const ExitStatus status = find_interpreter(current, header, next); status != kDone)
-          return status;
+        if (const ExitStatus status = find_interpreter(current, header, next); status != kDone) return status;
         memcpy(current, next, sizeof current);
         continue;
       }

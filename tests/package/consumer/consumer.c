@@ -8,12 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REQUIRE(condition)                                       \
-  do {                                                           \
-    if (!(condition)) {                                          \
-      fprintf(stderr, "line %d: %s\n", __LINE__, #condition);    \
-      exit(1);                                                   \
-    }                                                            \
+#define REQUIRE(condition)                                    \
+  do {                                                        \
+    if (!(condition)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      exit(1);                                                \
+    }                                                         \
   } while (0)
 
 static void* thread(void* block) {
