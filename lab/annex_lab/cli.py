@@ -15,6 +15,7 @@ from rich.table import Table
 from annex_lab import allocators as known
 from annex_lab import native, paths, programs, show
 from annex_lab.bench import Bench, Plan
+from annex_lab.programs import inputs
 from annex_lab.programs.model import Context
 from annex_lab.report import Report
 
@@ -100,7 +101,7 @@ def bench(
         _fail_early(why)
 
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
-    context = Context(paths.DATA, scratch, workload_folder, scale, threads)
+    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, threads)
     plan = Plan(chosen, found, rounds, retries, patience)
     listener = show.listener(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
     with listener:
@@ -115,7 +116,7 @@ def bench(
         "threads": threads,
     }
     report = Report(outcome, chosen, found, options)
-    show.tables(Console(), report)
+    show.tables(Console(width=max(130, console.width)), report)
     if json_file:
         json_file.write_text(json.dumps(report.as_json(), indent=1) + "\n")
     if markdown_file:

@@ -135,7 +135,7 @@ class Report:
         names = list(self.allocators)
         unit = "MiB" if metric == "peak_rss_kib" else "ms"
         lines = [
-            f"## {TITLES[metric].capitalize()} of each program, {unit}",
+            f"## {TITLES[metric][0].upper()}{TITLES[metric][1:]} of each program, {unit}",
             "",
             "Median; in brackets (largest - smallest) / median over the rounds. The lowest of each row is bold.",
             "",
@@ -167,7 +167,7 @@ def _geomean_cell(found: stats.Geomean | None) -> str:
     text = f"{found.ratio:.3f}"
     if found.ratio > 1 + LEVEL:
         text = f"**{text}**"
-    return f"{text} [{found.low:.3f}, {found.high:.3f}]"
+    return text if found.low is None else f"{text} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def _median_cell(summary: stats.Summary | None, factor: float, best: float) -> str:

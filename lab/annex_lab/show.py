@@ -2,6 +2,7 @@
 
 import time
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -106,52 +107,52 @@ def listener(console: Console, programs: list[str], runs_each: int) -> Bar | Lin
     return (Bar if console.is_terminal else Lines)(console, programs, runs_each)
 
 
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(columns):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
 def tables(console: Console, report: Report) -> None:
-    """The geometric means, and each program's CPU time and memory as ratios to the subjects' yardsticks."""
+    """The geometric means by metric, and each program's CPU time and memory beside the others'."""
     for subject in report.subjects():
         bases = report.bases(subject)
-        table = Table(title=f"{subject} / other: below 1 is better for {subject}", title_justify="left")
-        for heading in ("group", "metric", *bases):
-            table.add_column(heading, justify="left" if heading in ("group", "metric") else "right")
-        for group in report.groups:
-            for metric in stats.METRICS:
+        for metric in stats.METRICS:
+            table = _table(f"{subject}: {TITLES[metric]} / that of each other, below 1 is better", ["group", *bases])
+            for group in report.groups:
                 found = [report.geomean(group, subject, base, metric) for base in bases]
                 if any(found):
-                    table.add_row(group, TITLES[metric], *(_coloured(one.ratio) if one else "-" for one in found))
-        if table.row_count:
-            console.print(table)
+                    table.add_row(group, *(_coloured(one.ratio) if one else "-" for one in found))
+            if table.row_count:
+                console.print(table)
     for subject in report.subjects():
-        bases = report.bases(subject)
-        table = Table(
-            title=f"{subject} by program: CPU time, peak MiB, and both as ratios to the others", title_justify="left"
-        )
-        for heading in ("program", "CPU ms", "±%", "MiB", *bases):
-            table.add_column(heading, justify="left" if heading == "program" else "right")
-        for program in report.programs:
-            own = report.samples.get((program.name, subject))
-            if not own:
-                continue
-            cpu, peak = stats.summarize(own["cpu_s"]), stats.summarize(own["peak_rss_kib"])
-            cells = []
-            for base in bases:
-                other = report.samples.get((program.name, base))
-                if not other:
-                    cells.append("failed")
-                    continue
-                cells.append(
-                    " ".join(
-                        _coloured(mine.median / stats.summarize(other[metric]).median)
-                        for metric, mine in (("cpu_s", cpu), ("peak_rss_kib", peak))
-                    )
-                )
-            table.add_row(
-                program.name, f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}", *cells
-            )
+        table = _programs_table(report, subject)
         if table.row_count:
             console.print(table)
     disturbed = sum(result.disturbed for result in report.outcome.results)
     if disturbed:
         console.print(f"{disturbed} of {len(report.outcome.results)} samples were disturbed by other processes.")
+
+
+def _programs_table(report: Report, subject: str) -> Table:
+    bases = report.bases(subject)
+    columns = ["program", "CPU ms", "±%", "MiB", *bases]
+    table = _table(f"{subject}: each program's CPU time and peak memory, and both / the other's", columns)
+    for program in report.programs:
+        own = report.samples.get((program.name, subject))
+        if not own:
+            continue
+        cpu, peak = stats.summarize(own["cpu_s"]), stats.summarize(own["peak_rss_kib"])
+        cells = []
+        for base in bases:
+            other = report.samples.get((program.name, base))
+            pairs = [(cpu, "cpu_s"), (peak, "peak_rss_kib")] if other else []
+            ratios = [_coloured(mine.median / stats.summarize(other[metric]).median) for mine, metric in pairs]
+            cells.append(" ".join(ratios) or "failed")
+        own_cells = [f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}"]
+        table.add_row(program.name, *own_cells, *cells)
+    return table
 
 
 def _coloured(ratio: float) -> str:

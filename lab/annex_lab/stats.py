@@ -12,6 +12,7 @@ from annex_lab.programs.model import Program
 METRICS = ("cpu_s", "wall_s", "peak_rss_kib")
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
 RESAMPLES = 400
+ENOUGH_ROUNDS = 3  # for an interval
 
 Samples = dict[tuple[str, str], dict[str, list[float]]]  # (program, allocator) -> metric -> one value a round
 
@@ -30,8 +31,8 @@ class Geomean:
     against: str
     metric: str
     ratio: float  # allocator / against: below 1, the allocator is better
-    low: float  # 95 % interval over resampled rounds
-    high: float
+    low: float | None  # 95 % interval over resampled rounds; none from fewer than three rounds
+    high: float | None
     programs: int
 
 
@@ -53,7 +54,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str, list[str]]:
-    """Group name -> program names; groups without programs are left out, and so are those that equal a wider one."""
+    """Group name -> program names; groups without programs are left out, and so are those that repeat an earlier one."""
 
     def those(wanted) -> list[str]:
         return [program.name for program in programs if program.name in glibc_peak_kib and wanted(program)]
@@ -61,13 +62,14 @@ def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str,
     def small(program: Program) -> bool:
         return glibc_peak_kib[program.name] < SMALL_KIB
 
-    found = {"all": those(lambda _program: True)}
+    found = {}
     for suite in ("single", "multi"):
         found[suite] = those(lambda p, suite=suite: p.suite == suite)
         found[f"{suite}, real programs"] = those(lambda p, suite=suite: p.suite == suite and p.kind == "program")
         found[f"{suite}, workloads"] = those(lambda p, suite=suite: p.suite == suite and p.kind == "workload")
         found[f"{suite}, small"] = those(lambda p, suite=suite: p.suite == suite and small(p))
         found[f"{suite}, large"] = those(lambda p, suite=suite: p.suite == suite and not small(p))
+    found["all"] = those(lambda _program: True)
     kept: dict[str, list[str]] = {}
     for name, members in found.items():
         if members and members not in kept.values():
@@ -76,7 +78,18 @@ def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str,
 
 
 def _resampled_medians(values: list[float], stream: random.Random) -> list[float]:
+    if len(values) < ENOUGH_ROUNDS:
+        return []
     return [statistics.median(stream.choices(values, k=len(values))) for _ in range(RESAMPLES)]
+
+
+def _interval(redrawn: dict, names: list[str], allocator: str, against: str, metric: str):
+    """Where 95 % of the geometric means lie when the rounds are drawn anew; nothing where there are too few rounds."""
+    pairs = [(redrawn[name, allocator][metric], redrawn[name, against][metric]) for name in names]
+    if any(not a or not b for a, b in pairs):
+        return None, None
+    draws = sorted(geometric_mean([max(a[i], 1e-9) / max(b[i], 1e-9) for a, b in pairs]) for i in range(RESAMPLES))
+    return draws[int(0.025 * RESAMPLES)], draws[int(0.975 * RESAMPLES)]
 
 
 def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[str]) -> list[Geomean]:
@@ -100,15 +113,6 @@ def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[s
                     if any(a <= 0 or b <= 0 for _, a, b in pairs):
                         continue
                     ratio = geometric_mean([a / b for _, a, b in pairs])
-                    draws = sorted(
-                        geometric_mean(
-                            [
-                                max(redrawn[n, allocator][metric][i], 1e-9) / max(redrawn[n, against][metric][i], 1e-9)
-                                for n in both
-                            ]
-                        )
-                        for i in range(RESAMPLES)
-                    )
-                    low, high = draws[int(0.025 * RESAMPLES)], draws[int(0.975 * RESAMPLES)]
+                    low, high = _interval(redrawn, both, allocator, against, metric)
                     found.append(Geomean(group, allocator, against, metric, ratio, low, high, len(both)))
     return found

@@ -69,6 +69,13 @@ def test_an_input_is_made_once_and_never_left_half_made(tmp_path):
     assert target.exists() and len(calls) == 2
 
 
+def test_a_changed_generator_has_a_new_folder(tmp_path):
+    (tmp_path / "stale").mkdir()
+    here = inputs.folder(tmp_path)
+    here.mkdir()
+    assert inputs.folder(tmp_path) == here and list(tmp_path.iterdir()) == [here]
+
+
 def test_outputs_are_compared_without_what_may_differ():
     first = b'{"workload":"x","ops":5,"seconds":0.5,"score":10.0,"checksum":7}\n'
     second = b'{"workload":"x","ops":5,"seconds":0.25,"score":20.0,"checksum":7}\n'

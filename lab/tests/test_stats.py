@@ -70,7 +70,7 @@ def test_groups_by_suite_kind_and_size(programs, outcome):
 
 
 def test_programs_without_a_reference_are_in_no_group(programs):
-    assert stats.groups(programs, {"big": 90000}) == {"all": ["big"]}
+    assert stats.groups(programs, {"big": 90000}) == {"single": ["big"]}
 
 
 def test_geomeans_compare_what_both_finished(programs, outcome):
@@ -100,6 +100,12 @@ def test_the_interval_is_wider_where_the_rounds_differ_more(programs):
         return found.high - found.low
 
     assert interval([-0.01, 0, 0.01]) < interval([-0.1, 0, 0.1])
+
+
+def test_two_rounds_are_too_few_for_an_interval(programs):
+    outcome = outcome_of({("big", "glibc"): [(1.0, 1), (1.1, 1)], ("big", "annex"): [(0.5, 1), (0.5, 1)]})
+    found = stats.geomeans(stats.collect(outcome), {"all": ["big"]}, ["annex", "glibc"])
+    assert found and all(one.low is None and one.high is None for one in found)
 
 
 @pytest.fixture
