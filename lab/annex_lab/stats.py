@@ -54,7 +54,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str, list[str]]:
-    """Group name -> program names; groups without programs are left out, and so are those that repeat an earlier one."""
+    """Group name -> program names; empty groups and those that repeat an earlier one are left out."""
 
     def those(wanted) -> list[str]:
         return [program.name for program in programs if program.name in glibc_peak_kib and wanted(program)]
