@@ -19,7 +19,9 @@ def test_names_are_unique_and_at_least_half_are_real():
 
 def test_choosing_by_suite_and_by_name():
     assert {p.suite for p in programs.choose("single")} == {"single"}
-    assert len(programs.choose("all")) == len(programs.all_programs())
+    everywhere = {p.name for p in programs.choose("all")}
+    assert everywhere == {p.name for p in programs.all_programs() if not p.by_name_only}
+    assert programs.choose("single", ["redis-io-threads"])[0].by_name_only
     assert [p.name for p in programs.choose("single", ["larson", "sqlite3"])] == ["larson", "sqlite3"]
     with pytest.raises(programs.UnknownProgram, match="nonesuch"):
         programs.choose("all", ["nonesuch"])

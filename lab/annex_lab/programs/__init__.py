@@ -17,7 +17,7 @@ def choose(suite: str, names: list[str] | None = None) -> list[Program]:
     """The programs of a suite ("single", "multi" or "all"), or those named, whatever their suite."""
     programs = all_programs()
     if not names:
-        return [program for program in programs if suite in ("all", program.suite)]
+        return [p for p in programs if suite in ("all", p.suite) and not p.by_name_only]
     by_name = {program.name: program for program in programs}
     unknown = [name for name in names if name not in by_name]
     if unknown:

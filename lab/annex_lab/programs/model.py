@@ -73,6 +73,8 @@ class Program:
     score: Callable[[bytes], float] | None = None
     # Its own libraries bring another allocator, so "glibc" means preloading libc itself.
     brings_allocator: bool = False
+    # Of no suite, since its figures say little about allocators (why is in `what`); run when it is named.
+    by_name_only: bool = False
 
     def missing(self) -> list[str]:
         return [need for need in self.needs if shutil.which(need) is None and not Path(need).exists()]
