@@ -47,7 +47,7 @@ bool Arena::commit_to(uint32_t frontier) {
     if (!os::commit(base_ + metadata_committed_, metadata - metadata_committed_)) return false;
     commitment.metadata += metadata - metadata_committed_;
     commitment.committed += metadata - metadata_committed_;
-    metadata_committed_ = metadata;
+    __atomic_store_n(&metadata_committed_, metadata, __ATOMIC_RELAXED);
     if (this == &arenas[0]) {
       __atomic_store_n(&primary.bytes, metadata / sizeof(Granule) * kGranule, __ATOMIC_RELAXED);
     }
@@ -68,7 +68,8 @@ bool Arena::commit_to(uint32_t frontier) {
 
 Granule* Arena::granule_checked(const void* address) const {
   Granule* granule = granule_at(address);
-  return reinterpret_cast<char*>(granule + 1) <= base_ + metadata_committed_ ? granule : nullptr;
+  const size_t committed = __atomic_load_n(&metadata_committed_, __ATOMIC_RELAXED);
+  return reinterpret_cast<char*>(granule + 1) <= base_ + committed ? granule : nullptr;
 }
 
 // --- free runs ------------------------------------------------------------------------------------------------------

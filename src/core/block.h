@@ -23,7 +23,9 @@ inline Granule* find_block(const void* address, const char** problem) {
     case Kind::kSlab: {
       const uint32_t size = static_cast<uint32_t>(block_size(granule->size_class));
       const uint32_t within = static_cast<uint32_t>(offset);
-      if (within % size == 0 && within / size < granule->carved) return granule;
+      if (within % size == 0 && within / size < __atomic_load_n(&granule->carved, __ATOMIC_RELAXED)) {
+        return granule;
+      }
       *problem = "a pointer into a block (or misaligned):";
       return nullptr;
     }

@@ -62,7 +62,8 @@ Block* Heap::carve(Granule* slab) {
     reinterpret_cast<Block*>(block)->next = reinterpret_cast<Block*>(block + size);
   }
   reinterpret_cast<Block*>(last)->next = nullptr;
-  slab->carved = static_cast<uint16_t>(slab->carved + count);
+  // Other threads compare pointers with it (core/block.h).
+  __atomic_store_n(&slab->carved, static_cast<uint16_t>(slab->carved + count), __ATOMIC_RELAXED);
   slab->until = static_cast<uint16_t>(slab->until + count);
   note_touched(count * size);
   return reinterpret_cast<Block*>(first);

@@ -120,6 +120,10 @@ size_t give_back() {
 
 void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context) { visit(solo.heap, context); }
 
+void calloc_is_not_ours() {
+  if (!is_locked()) close_fast_paths();
+}
+
 void before_fork() {
   lock.lock();
   commitment_before_fork();

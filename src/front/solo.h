@@ -4,8 +4,8 @@
 // fast paths nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new
 // thread's vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good
 // by taking away what they live on: the free lists become empty, and `reach` so short that no pointer lies within it.
-// With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41) they are closed from the
-// start.
+// With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41), or where libc's calloc is
+// not ours (the library was loaded late, for its annex_ functions), they are closed from the start.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,7 @@ void* allocate_aligned(size_t alignment, size_t bytes);
 size_t give_back();
 void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context);
 inline uint64_t batches_taken() { return 0; }
+void calloc_is_not_ours();
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();

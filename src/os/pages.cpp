@@ -17,8 +17,12 @@
 namespace annex::os {
 
 size_t page_size() {
-  static constinit size_t size = 0;
-  if (size == 0) size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  static constinit size_t known = 0;
+  size_t size = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (size == 0) {
+    size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    __atomic_store_n(&known, size, __ATOMIC_RELAXED);
+  }
   return size;
 }
 

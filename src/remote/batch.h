@@ -49,7 +49,8 @@ inline bool complete(const Granule* slab) {
 }
 
 inline Batch take(Granule* slab, char* slab_start) {
-  const uint64_t word = std::atomic_ref<uint64_t>(slab->remote).exchange(0, std::memory_order_acquire);
+  // Release, too: whoever finds the batch empty after this may write inbox_next, which the owner has read before.
+  const uint64_t word = std::atomic_ref<uint64_t>(slab->remote).exchange(0, std::memory_order_acq_rel);
   return {reinterpret_cast<Block*>(slab_start + batch_offset(word)), batch_count(word)};
 }
 
