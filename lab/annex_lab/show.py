@@ -107,8 +107,8 @@ def listener(console: Console, programs: list[str], runs_each: int) -> Bar | Lin
     return (Bar if console.is_terminal else Lines)(console, programs, runs_each)
 
 
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+def _table(columns: list[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, heading in enumerate(columns):
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     return table
@@ -119,26 +119,29 @@ def tables(console: Console, report: Report) -> None:
     for subject in report.subjects():
         bases = report.bases(subject)
         for metric in stats.METRICS:
-            table = _table(f"{subject}: {TITLES[metric]} / that of each other, below 1 is better", ["group", *bases])
+            table = _table(["group", *bases])
             for group in report.groups:
                 found = [report.geomean(group, subject, base, metric) for base in bases]
                 if any(found):
                     table.add_row(group, *(_coloured(one.ratio) if one else "-" for one in found))
-            if table.row_count:
-                console.print(table)
+            _print(console, f"{subject}: {TITLES[metric]} / that of each other, below 1 is better", table)
     for subject in report.subjects():
-        table = _programs_table(report, subject)
-        if table.row_count:
-            console.print(table)
+        title = f"{subject}: each program's CPU time and peak memory, and both / the other's"
+        _print(console, title, _programs_table(report, subject))
     disturbed = sum(result.disturbed for result in report.outcome.results)
     if disturbed:
         console.print(f"{disturbed} of {len(report.outcome.results)} samples were disturbed by other processes.")
 
 
+def _print(console: Console, title: str, table: Table) -> None:
+    if table.row_count:
+        console.print(title, style="bold", highlight=False, soft_wrap=True)
+        console.print(table)
+
+
 def _programs_table(report: Report, subject: str) -> Table:
     bases = report.bases(subject)
-    columns = ["program", "CPU ms", "±%", "MiB", *bases]
-    table = _table(f"{subject}: each program's CPU time and peak memory, and both / the other's", columns)
+    table = _table(["program", "CPU ms", "±%", "MiB", *bases])
     for program in report.programs:
         own = report.samples.get((program.name, subject))
         if not own:
