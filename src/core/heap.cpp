@@ -98,9 +98,14 @@ void Heap::retire(Granule* slab) {
   __atomic_store_n(&slab->state, SlabState::kFull, __ATOMIC_RELEASE);
 }
 
-void Heap::put_back(Granule* head, Block* first, Block* last, uint32_t count) {
-  last->next = head->free;
-  head->free = first;
+void Heap::put_back(Granule* head, Block* chain, uint32_t count) {
+  // The chain is walked only where there is something to hang behind it: its blocks are in another core's caches.
+  if (head->free != nullptr) {
+    Block* last = chain;
+    while (last->next != nullptr) last = last->next;
+    last->next = head->free;
+  }
+  head->free = chain;
   if (count < head->until) {
     head->until = static_cast<uint16_t>(head->until - count);
   } else {

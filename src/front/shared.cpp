@@ -43,9 +43,7 @@ void drain(ThreadHeap* heap) {
   heap->inbox.drain([heap](Granule* slab) {
     const remote::Batch batch = remote::take(slab, start_of(slab));
     ++heap->batches;
-    Block* last = batch.first;
-    while (last->next != nullptr) last = last->next;
-    heap->put_back(slab, batch.first, last, batch.count);
+    heap->put_back(slab, batch.first, batch.count);
   });
 }
 

@@ -97,7 +97,7 @@ TEST(Heap, AChainCountsAsItsBlocks) {
     block->next = chain;
     chain = block;
   }
-  user.heap.put_back(slab, chain, static_cast<Block*>(blocks[0]), 100);
+  user.heap.put_back(slab, chain, 100);
   EXPECT_EQ(slab->floor + slab->until, used - 100);
   EXPECT_EQ(slab->state, SlabState::kPartial);
   for (size_t i = 100; i < blocks.size(); ++i) user.release(blocks[i]);
