@@ -102,6 +102,68 @@ TEST(Fork, UnderLoad) {
   }
 }
 
+namespace {
+
+// Makes and frees spans as fast as it can: nearly all of the time is spent in the books of the arena.
+void churn_spans(Random& random, int steps) {
+  constexpr std::size_t kHeld = 12;
+  std::uint64_t* held[kHeld] = {};
+  for (int i = 0; i < steps; ++i) {
+    std::uint64_t*& slot = held[random.below(kHeld)];
+    if (slot != nullptr) DEMAND(*slot == reinterpret_cast<std::uintptr_t>(slot));
+    annex_free(slot);
+    slot = static_cast<std::uint64_t*>(opaque(annex_malloc(random.between(40 * kKiB, 900 * kKiB))));
+    DEMAND(slot != nullptr);
+    *slot = reinterpret_cast<std::uintptr_t>(slot);
+  }
+  for (std::uint64_t* slot : held) {
+    if (slot != nullptr) DEMAND(*slot == reinterpret_cast<std::uintptr_t>(slot));
+    annex_free(slot);
+  }
+}
+
+int in_order(const annex_region* region, void* context) {
+  const char*& end = *static_cast<const char**>(context);
+  const char* start = static_cast<const char*>(region->start);
+  if (region->bytes == 0 || start < end) return 1;
+  end = start + region->bytes;
+  return 0;
+}
+
+}  // namespace
+
+TEST(Fork, WhileTheArenaChanges) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> started{0};
+  std::vector<Thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      Random random(static_cast<std::uint64_t>(i));
+      ++started;
+      while (!stop) churn_spans(random, 200);
+    });
+  }
+  while (started < 4) sched_yield();
+  for (int i = 0; i < 4 * kForks; ++i) {
+    const pid_t child = fork();
+    DEMAND(child >= 0);
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      alarm(kHangGuard);
+      const char* end = nullptr;
+      DEMAND(annex_heap_walk(in_order, &end) == 0);
+      Random random(static_cast<std::uint64_t>(i));
+      churn_spans(random, 300);
+      annex_purge();
+      end = nullptr;
+      DEMAND(annex_heap_walk(in_order, &end) == 0);
+      _exit(0);
+    }
+    DEMAND(wait_for(child) == 0);
+  }
+  stop = true;
+}
+
 TEST(Fork, ManyChildrenAtOnce) {
   Slots slots;
   Load load(slots, 4);
