@@ -2,6 +2,7 @@
 #include "core/heap.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/arena.h"
 #include "core/commitment.h"
@@ -95,7 +96,7 @@ void Heap::retire(Granule* slab) {
   slab->floor = static_cast<uint16_t>(slab->carved - share);
   slab->until = static_cast<uint16_t>(share);
   // Last, and for others to see: from here on the heap does not touch the slab until one of its blocks comes back.
-  __atomic_store_n(&slab->state, SlabState::kFull, __ATOMIC_RELEASE);
+  std::atomic_ref<SlabState>(slab->state).store(SlabState::kFull, std::memory_order_release);
 }
 
 void Heap::put_back(Granule* head, Block* chain, uint32_t count) {

@@ -47,14 +47,18 @@ void drain(ThreadHeap* heap) {
   });
 }
 
-// A block of another thread's heap.
-void send(Granule* slab, char* slab_start, Block* block) {
+// Sends a chain of blocks of one slab to the slab's owner.
+void send(Granule* slab, Block* first, Block* last, uint32_t count) {
+  // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
+  const uintptr_t granule = reinterpret_cast<uintptr_t>(first) & ~(kGranule - 1);
+  char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
+  // Once its blocks are sent the slab may be gone.
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
   const uint32_t capacity = slab->capacity;
-  const uint32_t count = remote::add(slab, slab_start, block);
-  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(Heap::let_go);
-  if (count != 1) return;
-  owner->inbox.post(slab);
+  const uint32_t before = remote::add(slab, start, first, last, count);
+  if (before == 0) owner->inbox.post(slab);
+  if (before + count == capacity && owner->inbox.completed()) owner->inbox.reap(Heap::let_go);
+  if (before != 0) return;
   // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
   // consistent.
   if (!owner->pooled.load(std::memory_order_seq_cst)) return;
@@ -110,10 +114,12 @@ void put_heap(ThreadHeap* heap) {
 }
 
 // Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
-void end_thread(void* heap) {
+void end_thread(void* argument) {
+  ThreadHeap* heap = static_cast<ThreadHeap*>(argument);
   thread_ends = true;
   thread_heap = &no_heap;
-  put_heap(static_cast<ThreadHeap*>(heap));
+  heap->outbox.flush(send);
+  put_heap(heap);
 }
 
 bool start_thread() {
@@ -150,6 +156,13 @@ void* allocate_at_the_end(SizeClass c) {
   return block;
 }
 
+// A block of another thread's heap.
+void release_remote(Granule* slab, Block* block) {
+  // A thread that only frees gets a heap too, for its outbox. One that ends sends at once.
+  if (thread_heap == &no_heap && (thread_ends || !start_thread())) return send(slab, block, block, 1);
+  if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);
+}
+
 void* allocate_small(SizeClass c) {
   if (thread_heap == &no_heap) [[unlikely]] {
     if (thread_ends) return allocate_at_the_end(c);
@@ -180,17 +193,14 @@ void release_slow(void* address) {
   Granule* head = block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
   Block* block = static_cast<Block*>(address);
-  if (head->owner != thread_heap) {
-    // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
-    const uintptr_t granule = reinterpret_cast<uintptr_t>(address) & ~(kGranule - 1);
-    return send(head, head->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(head), block);
-  }
+  if (head->owner != thread_heap) return release_remote(head, block);
   if (head->free == block) os::fatal(kFreedTwice, address);
   thread_heap->put_back(head, block);
 }
 
 size_t give_back() {
   if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
+    heap->outbox.flush(send);
     drain(heap);
     heap->flush(heap->free);
   }

@@ -15,6 +15,7 @@
 #include "core/arena.h"
 #include "core/heap.h"
 #include "remote/inbox.h"
+#include "remote/outbox.h"
 
 namespace annex::front {
 
@@ -24,6 +25,7 @@ struct ThreadHeap : Heap {
   constexpr ThreadHeap() = default;
 
   remote::Inbox inbox;
+  remote::Outbox outbox;              // empty while the heap is in the pool
   Counter batches;                    // taken in
   std::atomic<bool> pooled{false};    // written under the pool's lock
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock

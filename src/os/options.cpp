@@ -76,8 +76,11 @@ bool parse(const char* text, HugePages* result) {
 bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
 bool parse(const char* text, uint8_t* result) { return parse_word(text, {"0", "1", "2"}, result); }
+// A copy: some programs (nginx, redis) later overwrite the environment's memory with their title.
 bool parse(const char* text, const char** result) {
-  *result = text;
+  static char copy[4096];
+  if (strlen(text) >= sizeof copy) return false;
+  *result = strcpy(copy, text);
   return true;
 }
 

@@ -19,7 +19,7 @@ struct Options {
   StatsFormat stats = StatsFormat::kOff;
   bool background = true;
   uint8_t verbose = 0;
-  const char* stats_file = "";  // points into the environment
+  const char* stats_file = "";
 };
 
 extern constinit Options options;

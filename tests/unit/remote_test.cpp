@@ -7,6 +7,7 @@
 
 #include "remote/batch.h"
 #include "remote/inbox.h"
+#include "remote/outbox.h"
 
 namespace annex::remote {
 namespace {
@@ -19,17 +20,17 @@ struct FakeSlab {
 
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(0)),
-            1u);  // offset 0: only the count tells it from empty
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(5)), 2u);
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(3)), 3u);
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(0), slab.block(0), 1),
+            0u);  // offset 0: only the count tells it from empty
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(5), slab.block(5), 1), 1u);
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(3), slab.block(3), 1), 2u);
   const Batch batch = take(&slab.metadata, slab.memory.data());
   EXPECT_EQ(batch.count, 3u);
   EXPECT_EQ(batch.first, slab.block(3));
   EXPECT_EQ(batch.first->next, slab.block(5));
   EXPECT_EQ(batch.first->next->next, slab.block(0));
   EXPECT_EQ(batch.first->next->next->next, nullptr);
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(1)), 1u);
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(1), slab.block(1), 1), 0u);
 }
 
 TEST(Remote, EveryBlockArrivesOnce) {
@@ -44,7 +45,7 @@ TEST(Remote, EveryBlockArrivesOnce) {
     senders.emplace_back([&, sender] {
       for (size_t i = sender; i < kBlocks; i += kSenders) {
         for (FakeSlab& slab : slabs) {
-          if (add(&slab.metadata, slab.memory.data(), slab.block(i)) == 1) inbox.post(&slab.metadata);
+          if (add(&slab.metadata, slab.memory.data(), slab.block(i), slab.block(i), 1) == 0) inbox.post(&slab.metadata);
         }
       }
       ++done;
@@ -74,6 +75,38 @@ TEST(Remote, EveryBlockArrivesOnce) {
   EXPECT_TRUE(inbox.empty());
 }
 
+TEST(Outbox, SendsEveryBlockOnceInBatchesOfOneSlab) {
+  std::vector<FakeSlab> slabs(100);
+  Outbox outbox;
+  std::set<Block*> sent;
+  size_t batches = 0;
+  const auto send = [&](Granule* slab, Block* first, Block* last, uint32_t count) {
+    ++batches;
+    EXPECT_LE(count * block_size(slab->size_class), Outbox::kBudget);
+    for (Block* block = first; count > 0; block = block->next, --count) {
+      EXPECT_TRUE(sent.insert(block).second);
+      if (count == 1) {
+        EXPECT_EQ(block, last);
+      }
+    }
+  };
+  for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);
+  // Runs of one slab make long batches, a crowd of slabs short ones; nothing is lost either way.
+  for (size_t i = 0; i < 500; ++i) {
+    EXPECT_TRUE(outbox.add(&slabs[0].metadata, slabs[0].block(i), send));
+  }
+  EXPECT_FALSE(outbox.add(&slabs[0].metadata, slabs[0].block(499), send));
+  EXPECT_LE(batches, 500 * 64 / Outbox::kBudget);
+  for (size_t i = 0; i < 50; ++i) {
+    for (size_t s = 1; s < slabs.size(); ++s) EXPECT_TRUE(outbox.add(&slabs[s].metadata, slabs[s].block(i), send));
+  }
+  outbox.flush(send);
+  EXPECT_EQ(sent.size(), 500 + 50 * (slabs.size() - 1));
+  const size_t before = batches;
+  outbox.flush(send);
+  EXPECT_EQ(batches, before);
+}
+
 TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
   constexpr uint32_t kCapacity = 4;
   std::vector<FakeSlab> slabs(40);
@@ -85,7 +118,7 @@ TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
     // Two that must stay: one that is its heap's current slab, one with a block still out.
     slab.metadata.state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
     for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) {
-      const uint32_t count = add(&slab.metadata, slab.memory.data(), slab.block(i));
+      const uint32_t count = 1 + add(&slab.metadata, slab.memory.data(), slab.block(i), slab.block(i), 1);
       if (count == 1) inbox.post(&slab.metadata);
       if (count == kCapacity) time_to_reap = inbox.completed();
     }
