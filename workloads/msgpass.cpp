@@ -25,10 +25,11 @@ struct alignas(64) Inbox {
   Message end{};  // sent last
 
   void push(Message* first, Message* last) {
-    last->next = head.load(std::memory_order_relaxed);
-    while (!head.compare_exchange_weak(last->next, first, std::memory_order_release, std::memory_order_relaxed)) {
-    }
-    if (last->next == nullptr) head.notify_one();
+    Message* before = head.load(std::memory_order_relaxed);
+    do {
+      last->next = before;
+    } while (!head.compare_exchange_weak(before, first, std::memory_order_release, std::memory_order_relaxed));
+    if (before == nullptr) head.notify_one();  // the messages are the consumer's by now
   }
 
   Message* take() {
