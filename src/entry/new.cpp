@@ -14,7 +14,7 @@ asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch"
 
 namespace std {
 [[gnu::weak]] new_handler get_new_handler() noexcept;
-[[noreturn, gnu::weak]] void __throw_bad_alloc();
+__attribute__((noreturn, weak)) void __throw_bad_alloc();
 }  // namespace std
 
 using namespace annex;
