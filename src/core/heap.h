@@ -52,7 +52,7 @@ class Heap {
   void put_back(Granule* head, Block* chain, uint32_t count);
 
   // free() has counted the slab down to an event; `used` blocks are still in use.
-  void settle(Granule* head, uint32_t used);
+  void settle(Granule* head, uint32_t used) noexcept;
 
   // Lets go of a slab that no longer belongs to any list, and none of whose blocks is in use. Any thread may.
   static void let_go(Granule* slab);

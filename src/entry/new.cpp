@@ -45,12 +45,13 @@ std::new_handler handler() { return std::get_new_handler != nullptr ? std::get_n
   }
 }
 
-[[gnu::always_inline]] inline void* allocate(size_t bytes) {
-  void* block = front::allocate(bytes);
+// The slow paths, so that the fast one is malloc's.
+[[gnu::noinline]] void* allocate_slow(size_t bytes) {
+  void* block = front::allocate_slow(bytes);
   return block != nullptr ? block : exhausted(bytes, 0);
 }
-[[gnu::always_inline]] inline void* allocate_nothrow(size_t bytes) {
-  void* block = front::allocate(bytes);
+[[gnu::noinline]] void* allocate_slow_nothrow(size_t bytes) noexcept {
+  void* block = front::allocate_slow(bytes);
   return block != nullptr ? block : exhausted_nothrow(bytes, 0);
 }
 void* allocate(size_t bytes, std::align_val_t alignment) {
@@ -64,10 +65,14 @@ void* allocate_nothrow(size_t bytes, std::align_val_t alignment) {
 
 }  // namespace
 
-ANNEX_EXPORT void* operator new(size_t n) { return allocate(n); }
-ANNEX_EXPORT void* operator new[](size_t n) { return allocate(n); }
-ANNEX_EXPORT void* operator new(size_t n, const std::nothrow_t&) noexcept { return allocate_nothrow(n); }
-ANNEX_EXPORT void* operator new[](size_t n, const std::nothrow_t&) noexcept { return allocate_nothrow(n); }
+ANNEX_EXPORT void* operator new(size_t n) { return front::allocate<allocate_slow>(n); }
+ANNEX_EXPORT void* operator new[](size_t n) { return front::allocate<allocate_slow>(n); }
+ANNEX_EXPORT void* operator new(size_t n, const std::nothrow_t&) noexcept {
+  return front::allocate<allocate_slow_nothrow>(n);
+}
+ANNEX_EXPORT void* operator new[](size_t n, const std::nothrow_t&) noexcept {
+  return front::allocate<allocate_slow_nothrow>(n);
+}
 ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a) { return allocate(n, a); }
 ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a) { return allocate(n, a); }
 ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {

@@ -173,7 +173,7 @@ void* allocate_small(SizeClass c) {
 
 }  // namespace
 
-void* allocate_slow(size_t bytes) {
+void* allocate_slow(size_t bytes) noexcept {
   return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : allocate_large(bytes, kMinAlignment);
 }
 
@@ -188,7 +188,7 @@ void* allocate_aligned(size_t alignment, size_t bytes) {
   return c < kClasses ? allocate_small(c) : allocate_large(bytes, alignment);
 }
 
-void release_slow(void* address) {
+void release_slow(void* address) noexcept {
   if (address == nullptr) return;
   Granule* head = block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);

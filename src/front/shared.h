@@ -36,8 +36,8 @@ struct ThreadHeap : Heap {
 extern constinit ThreadHeap no_heap;
 extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-exec")]];
 
-[[gnu::noinline]] void* allocate_slow(size_t bytes);
-[[gnu::noinline]] void release_slow(void* block);
+[[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
+[[gnu::noinline]] void release_slow(void* block) noexcept;
 void* allocate_zeroed(size_t bytes);
 void* allocate_aligned(size_t alignment, size_t bytes);
 size_t give_back();
@@ -48,19 +48,20 @@ void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();
 
+template <void* slow(size_t) = allocate_slow>
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
-    return allocate_slow(bytes);
+    return slow(bytes);
   const SizeClass c = class_of_tiny(bytes);
   ThreadHeap* heap = thread_heap;
   Block* block = heap->free[c];
   if (block == nullptr) [[unlikely]]
-    return allocate_slow(bytes);
+    return slow(bytes);
   heap->free[c] = block->next;
   return block;
 }
 
-[[gnu::always_inline]] inline void release(void* address) {
+[[gnu::always_inline]] inline void release(void* address) noexcept {
   char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - base);
   if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) [[unlikely]]

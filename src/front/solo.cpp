@@ -72,7 +72,7 @@ void* allocate_small(SizeClass c) {
 
 }  // namespace
 
-void* allocate_slow(size_t bytes) {
+void* allocate_slow(size_t bytes) noexcept {
   if (bytes > kMaxSmall) {
     is_locked();
     return allocate_large(bytes, kMinAlignment);
@@ -96,7 +96,7 @@ void* allocate_aligned(size_t alignment, size_t bytes) {
   return allocate_large(bytes, alignment);
 }
 
-void release_slow(void* address) {
+void release_slow(void* address) noexcept {
   if (address == nullptr) return;
   const bool guarded = is_locked();
   Granule* head = block_or_die(address);

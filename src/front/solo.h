@@ -24,8 +24,8 @@ struct Solo {
 };
 extern constinit Solo solo;
 
-[[gnu::noinline]] void* allocate_slow(size_t bytes);
-[[gnu::noinline]] void release_slow(void* block);
+[[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
+[[gnu::noinline]] void release_slow(void* block) noexcept;
 void* allocate_zeroed(size_t bytes);
 void* allocate_aligned(size_t alignment, size_t bytes);
 size_t give_back();
@@ -36,18 +36,19 @@ void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();
 
+template <void* slow(size_t) = allocate_slow>
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
-    return allocate_slow(bytes);
+    return slow(bytes);
   const SizeClass c = class_of_tiny(bytes);
   Block* block = solo.heap.free[c];
   if (block == nullptr) [[unlikely]]
-    return allocate_slow(bytes);
+    return slow(bytes);
   solo.heap.free[c] = block->next;
   return block;
 }
 
-[[gnu::always_inline]] inline void release(void* address) {
+[[gnu::always_inline]] inline void release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - solo.reach.base);
   if (offset >= solo.reach.bytes) [[unlikely]]
     return release_slow(address);
