@@ -1,6 +1,7 @@
 // Threads, parcels and trading; see harness.h.
 #include "stress/harness.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -36,9 +37,17 @@ void Thread::join() {
 }
 
 void in_threads(int count, const std::function<void(int)>& body) {
+  std::atomic<bool> go{false};
   std::vector<Thread> threads;
   threads.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) threads.emplace_back([&body, i] { body(i); });
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] {
+      go.wait(false);
+      body(i);
+    });
+  }
+  go = true;
+  go.notify_all();
 }
 
 Parcel* make_parcel(std::size_t bytes, std::uint64_t key) {

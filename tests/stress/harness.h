@@ -58,7 +58,7 @@ class Thread {
   bool joined_ = false;
 };
 
-// Runs body(0) ... body(count - 1), each in its own thread, and waits for all.
+// Runs body(0) ... body(count - 1), each in its own thread, all of which exist before the first begins; waits for all.
 void in_threads(int count, const std::function<void(int)>& body);
 
 // A block that knows its size and key: the first 16 bytes hold them, the rest the pattern.

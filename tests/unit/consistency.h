@@ -9,8 +9,12 @@
 
 namespace annex::test {
 
-inline void expect_consistent() {
-  os::Guard guard(arena_lock);
+#define ANNEX_HOLDS(condition) \
+  if (!(condition)) return #condition
+
+// The first invariant that is broken, nullptr where all hold. With the arena lock held, so that nothing may allocate
+// here: what GoogleTest has to say comes after.
+inline const char* broken_invariant() {
   size_t live = 0;
   size_t dirty = 0;
   size_t dirty_runs = 0;
@@ -23,31 +27,31 @@ inline void expect_consistent() {
         case Kind::kSlab:
           length = slab_granules(run->size_class);
           for (uint32_t k = 1; k < length; ++k) {
-            ASSERT_EQ(run[k].kind, Kind::kSlabTail);
-            ASSERT_EQ(run[k].back, k);
-            ASSERT_EQ(run[k].magic, 0u);
+            ANNEX_HOLDS(run[k].kind == Kind::kSlabTail);
+            ANNEX_HOLDS(run[k].back == k);
+            ANNEX_HOLDS(run[k].magic == 0u);
           }
-          ASSERT_LE(run->carved, run->capacity);
-          ASSERT_LE(run->floor + run->until, run->carved);
+          ANNEX_HOLDS(run->carved <= run->capacity);
+          ANNEX_HOLDS(run->floor + run->until <= run->carved);
           live += length;
           break;
         case Kind::kSpan:
           length = run->length;
-          ASSERT_EQ(run->magic, 0u);
-          ASSERT_LE(run->bytes, length * kGranule);
+          ANNEX_HOLDS(run->magic == 0u);
+          ANNEX_HOLDS(run->bytes <= length * kGranule);
           if (length > 1) {
-            ASSERT_EQ(run[length - 1].kind, Kind::kSpanTail);
+            ANNEX_HOLDS(run[length - 1].kind == Kind::kSpanTail);
           }
           live += length;
           break;
         case Kind::kFree:
           length = run->length;
-          ASSERT_EQ(run->magic, 0u);
-          ASSERT_EQ(run[length - 1].kind, Kind::kFree);
-          ASSERT_EQ(run[length - 1].length, length);
-          ASSERT_EQ(run[length - 1].dirty, run->dirty);
+          ANNEX_HOLDS(run->magic == 0u);
+          ANNEX_HOLDS(run[length - 1].kind == Kind::kFree);
+          ANNEX_HOLDS(run[length - 1].length == length);
+          ANNEX_HOLDS(run[length - 1].dirty == run->dirty);
           if (before != nullptr && before->kind == Kind::kFree) {
-            ASSERT_NE(before->dirty, run->dirty);
+            ANNEX_HOLDS(before->dirty != run->dirty);
           }
           if (run->dirty) {
             dirty += length;
@@ -55,24 +59,36 @@ inline void expect_consistent() {
           }
           break;
         default:
-          FAIL() << "granule " << (run - arenas[i].metadata()) << " has no kind";
+          return "every granule has a kind";
       }
-      ASSERT_GT(length, 0u);
+      ANNEX_HOLDS(length > 0);
     }
-    ASSERT_EQ(run, arenas[i].frontier());
+    ANNEX_HOLDS(run == arenas[i].frontier());
   }
-  EXPECT_EQ(live * kGranule, commitment.live);
-  EXPECT_EQ(dirty * kGranule, commitment.dirty);
+  ANNEX_HOLDS(live * kGranule == commitment.live);
+  ANNEX_HOLDS(dirty * kGranule == commitment.dirty);
   size_t in_age_list = 0;
   const Granule* older = nullptr;
   for (const Granule* run = commitment.oldest; run != nullptr; older = run, run = run->newer) {
-    ASSERT_EQ(run->older, older);
-    ASSERT_EQ(run->kind, Kind::kFree);
-    ASSERT_TRUE(run->dirty);
+    ANNEX_HOLDS(run->older == older);
+    ANNEX_HOLDS(run->kind == Kind::kFree);
+    ANNEX_HOLDS(run->dirty);
     ++in_age_list;
   }
-  EXPECT_EQ(commitment.newest, older);
-  EXPECT_EQ(in_age_list, dirty_runs);
+  ANNEX_HOLDS(commitment.newest == older);
+  ANNEX_HOLDS(in_age_list == dirty_runs);
+  return nullptr;
+}
+
+#undef ANNEX_HOLDS
+
+inline void expect_consistent() {
+  const char* broken = nullptr;
+  {
+    os::Guard guard(arena_lock);
+    broken = broken_invariant();
+  }
+  EXPECT_EQ(broken, nullptr) << broken;
 }
 
 }  // namespace annex::test
