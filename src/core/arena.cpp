@@ -318,6 +318,7 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
   if (purpose == Purpose::kSpan) before_growth(bytes);
   if (Granule* run = first_arena_that(from_clean)) return run;
   const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(used);
+  if (purpose == Purpose::kSlab) note_fresh_slabs();
   const auto from_frontier = [=](Arena& arena) { return arena.take_frontier(granules, huge); };
   if (Granule* run = first_arena_that(from_frontier)) return run;
   // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.

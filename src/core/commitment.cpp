@@ -87,9 +87,15 @@ void help() {
   commitment.helper_running = false;
 }
 
+size_t slabs() { return commitment.live - commitment.spans; }
+size_t touched_of_slabs() { return commitment.touched.load(std::memory_order_relaxed) - commitment.spans; }
+
 bool proved_to_grow() {
   const size_t touched = commitment.touched.load(std::memory_order_relaxed);
-  return touched >= kProofOfGrowth && touched >= commitment.live / 2;
+  if (touched < kProofOfGrowth || touched < commitment.live / 2) return false;
+  const auto taken = static_cast<ptrdiff_t>(slabs() - commitment.slabs_then);
+  const auto used = static_cast<ptrdiff_t>(touched_of_slabs() - commitment.touched_then);
+  return used >= taken / 2;
 }
 
 }  // namespace
@@ -99,6 +105,11 @@ size_t commit_step(size_t committed) { return std::clamp(committed / 4, kSmalles
 bool slabs_want_huge_pages() {
   if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
   return proved_to_grow();
+}
+
+void note_fresh_slabs() {
+  commitment.slabs_then = slabs();
+  commitment.touched_then = touched_of_slabs();
 }
 
 bool span_wants_huge_pages(size_t bytes) {

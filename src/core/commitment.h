@@ -9,7 +9,8 @@
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
-//   proved to grow  : touched >= 4 MiB and touched >= live / 2
+//   proved to grow  : touched >= 4 MiB and touched >= live / 2, and of what slabs took since their last fresh 2 MiB half
+//                   is touched, too
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
 //                   that fill 7/8 of their granules, if of n >= 2 MiB then only if n <= live (so that what is asked for
 //                   speculatively is never more than what is known to be used). None before: a small heap pays 4 KiB
@@ -45,6 +46,9 @@ struct Commitment {
   size_t purged_total = 0;
   size_t huge = 0;
   std::atomic<size_t> touched{0};
+  // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
+  size_t slabs_then = 0;
+  size_t touched_then = 0;
 
   Granule* oldest = nullptr;  // dirty runs by age
   Granule* newest = nullptr;
@@ -59,12 +63,10 @@ inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, s
 
 inline constexpr size_t kProofOfGrowth = size_t{4} << 20;
 
-// Whether a heap of this size may carve generously: what it takes next is likely in huge pages, or soon used.
-inline bool touching_is_cheap() { return commitment.touched.load(std::memory_order_relaxed) >= kProofOfGrowth; }
-
 // With the arena lock held:
 size_t commit_step(size_t committed);
 bool slabs_want_huge_pages();
+void note_fresh_slabs();  // slabs take memory that has never been used
 bool span_wants_huge_pages(size_t bytes);
 // Keeps the list of dirty runs in order of age.
 void age_insert(Granule* run, uint64_t now_ms);

@@ -18,6 +18,7 @@
 // between has magic 0 and a kind that is neither a head nor free at either end of an allocated run.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -102,10 +103,19 @@ struct alignas(64) Granule {
 };
 static_assert(sizeof(Granule) == 64);
 
-// Slabs: one granule for blocks of up to 8 KiB, four above, so that the part of a slab that no block covers stays
-// small.
-inline constexpr size_t kMaxOneGranule = 8192;
-constexpr uint32_t slab_granules(SizeClass c) { return block_size(c) <= kMaxOneGranule ? 1 : 4; }
+// Slabs: as few granules as will do, so that a heap with few blocks of a class holds little memory for it, and no more
+// than an eighth that no block covers.
+constexpr uint32_t slab_granules_by_rule(SizeClass c) {
+  uint32_t granules = 1;
+  while (granules * kGranule % block_size(c) * 8 > granules * kGranule) ++granules;
+  return granules;
+}
+inline constexpr auto kSlabGranules = [] {
+  std::array<uint8_t, kClasses> granules{};
+  for (SizeClass c = 0; c < kClasses; ++c) granules[c] = static_cast<uint8_t>(slab_granules_by_rule(c));
+  return granules;
+}();
+constexpr uint32_t slab_granules(SizeClass c) { return kSlabGranules[c]; }
 constexpr uint32_t slab_capacity(SizeClass c) {
   return static_cast<uint32_t>(slab_granules(c) * kGranule / block_size(c));
 }

@@ -16,8 +16,7 @@ namespace {
 // nothing; more, and memory lies idle.
 constexpr uint32_t fair_share(uint32_t capacity) { return std::max(capacity / 8, 1u); }
 
-// How much is carved at a time where the memory is resident already, or soon will be in huge pages. Untouched memory is
-// carved page by page.
+// How much is carved at a time where the memory is resident already. Untouched memory is carved page by page.
 constexpr size_t kResidentExtent = 16384;
 
 }  // namespace
@@ -81,7 +80,7 @@ Granule* Heap::new_slab(SizeClass c) {
   slab->carved = 0;
   slab->capacity = static_cast<uint16_t>(slab_capacity(c));
   slab->size_class = c;
-  slab->fresh = clean && !touching_is_cheap();
+  slab->fresh = clean;
   slab->magic = slab_magic(c);
   return slab;
 }
@@ -114,7 +113,7 @@ void Heap::put_back(Granule* head, Block* chain, uint32_t count) {
   }
 }
 
-void Heap::settle(Granule* head, uint32_t used) {
+void Heap::settle(Granule* head, uint32_t used) noexcept {
   head->until = static_cast<uint16_t>(used);
   head->floor = 0;
   if (head->state == SlabState::kCurrent) return;  // perhaps empty, but about to be allocated from

@@ -99,6 +99,23 @@ TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
   commitment.touched = touched;
 }
 
+TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
+  const size_t touched = commitment.touched.exchange(std::max(4 * kProofOfGrowth, 2 * commitment.live));
+  Granule* slabs[64];
+  bool clean;
+  const auto take = [&](Granule*& slab) {
+    slab = take_run(1, 1, Purpose::kSlab, kGranule, &clean);
+    slab->magic = 0;
+  };
+  note_fresh_slabs();
+  for (Granule*& slab : slabs) take(slab);
+  EXPECT_FALSE(slabs_want_huge_pages());
+  note_touched(32 * kGranule);
+  EXPECT_TRUE(slabs_want_huge_pages());
+  for (Granule* slab : slabs) give_run(slab, 1, Purpose::kSlab, false);
+  commitment.touched = touched;
+}
+
 TEST_F(CommitmentTest, PurgeAllLeavesNothingDirty) {
   give_run(span(33), 33, Purpose::kSpan, false);
   EXPECT_GT(purge_all(), 0u);
