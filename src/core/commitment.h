@@ -9,8 +9,8 @@
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
-//   proved to grow  : touched >= 4 MiB and touched >= live / 2, and of what slabs took since their last fresh 2 MiB half
-//                   is touched, too
+//   proved to grow  : touched >= 4 MiB and touched >= live / 2, and half is touched of what slabs took since they last
+//                   needed fresh memory
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
 //                   that fill 7/8 of their granules, if of n >= 2 MiB then only if n <= live (so that what is asked for
 //                   speculatively is never more than what is known to be used). None before: a small heap pays 4 KiB
