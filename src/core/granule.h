@@ -18,6 +18,7 @@
 // between has magic 0 and a kind that is neither a head nor free at either end of an allocated run.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -37,6 +38,13 @@ class Heap;
 // A free block; its first word links it to the next one of its list.
 struct Block {
   Block* next;
+};
+
+// Blocks of one slab, linked from first to last.
+struct Chain {
+  Block* first;
+  Block* last;
+  uint32_t count;
 };
 
 enum class Kind : uint8_t {
@@ -116,6 +124,7 @@ inline constexpr auto kSlabGranules = [] {
   return granules;
 }();
 constexpr uint32_t slab_granules(SizeClass c) { return kSlabGranules[c]; }
+inline constexpr size_t kLongestSlab = *std::max_element(kSlabGranules.begin(), kSlabGranules.end()) * kGranule;
 constexpr uint32_t slab_capacity(SizeClass c) {
   return static_cast<uint32_t>(slab_granules(c) * kGranule / block_size(c));
 }

@@ -98,18 +98,14 @@ void Heap::retire(Granule* slab) {
   std::atomic_ref<SlabState>(slab->state).store(SlabState::kFull, std::memory_order_release);
 }
 
-void Heap::put_back(Granule* head, Block* chain, uint32_t count) {
-  // The chain is walked only where there is something to hang behind it: its blocks are in another core's caches.
-  if (head->free != nullptr) {
-    Block* last = chain;
-    while (last->next != nullptr) last = last->next;
-    last->next = head->free;
-  }
-  head->free = chain;
-  if (count < head->until) {
-    head->until = static_cast<uint16_t>(head->until - count);
+void Heap::put_back(Granule* head, const Chain& chain) {
+  // The chain is not walked: its blocks are in another core's caches.
+  chain.last->next = head->free;
+  head->free = chain.first;
+  if (chain.count < head->until) {
+    head->until = static_cast<uint16_t>(head->until - chain.count);
   } else {
-    settle(head, head->until + head->floor - count);
+    settle(head, head->until + head->floor - chain.count);
   }
 }
 

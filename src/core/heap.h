@@ -48,8 +48,8 @@ class Heap {
     head->free = block;
     if (--head->until == 0) settle(head, head->floor);
   }
-  // A chain of `count` blocks of one slab comes back, its last block's link null.
-  void put_back(Granule* head, Block* chain, uint32_t count);
+  // A chain of the slab's blocks comes back.
+  void put_back(Granule* head, const Chain& chain);
 
   // free() has counted the slab down to an event; `used` blocks are still in use.
   void settle(Granule* head, uint32_t used) noexcept;

@@ -41,23 +41,25 @@ constinit bool exit_key_made = false;
 // The heap's owner takes in what others have freed.
 void drain(ThreadHeap* heap) {
   heap->inbox.drain([heap](Granule* slab) {
-    const remote::Batch batch = remote::take(slab, start_of(slab));
     ++heap->batches;
-    heap->put_back(slab, batch.first, batch.count);
+    heap->put_back(slab, remote::take(slab, start_of(slab)));
   });
 }
 
-// Sends a chain of blocks of one slab to the slab's owner.
-void send(Granule* slab, Block* first, Block* last, uint32_t count) {
+// Sends blocks to their slab's owner.
+void send(Granule* slab, const Chain& chain) {
   // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
-  const uintptr_t granule = reinterpret_cast<uintptr_t>(first) & ~(kGranule - 1);
+  const uintptr_t granule = reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1);
   char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
   // Once its blocks are sent the slab may be gone.
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
   const uint32_t capacity = slab->capacity;
-  const uint32_t before = remote::add(slab, start, first, last, count);
+  const uint32_t before = remote::add(slab, start, chain);
   if (before == 0) owner->inbox.post(slab);
-  if (before + count == capacity && owner->inbox.completed()) owner->inbox.reap(Heap::let_go);
+  const uint32_t count = before + chain.count;
+  if (count > capacity) [[unlikely]]
+    os::fatal(kFreedTwice, chain.first);
+  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(Heap::let_go);
   if (before != 0) return;
   // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
   // consistent.
@@ -159,7 +161,7 @@ void* allocate_at_the_end(SizeClass c) {
 // A block of another thread's heap.
 void release_remote(Granule* slab, Block* block) {
   // A thread that only frees gets a heap too, for its outbox. One that ends sends at once.
-  if (thread_heap == &no_heap && (thread_ends || !start_thread())) return send(slab, block, block, 1);
+  if (thread_heap == &no_heap && (thread_ends || !start_thread())) return send(slab, {block, block, 1});
   if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);
 }
 

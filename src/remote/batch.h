@@ -1,9 +1,9 @@
 // The batch of a slab: blocks that other threads have freed, linked, waiting for the slab's owner.
 //
-// One word holds all of it, so that one compare-and-swap adds a chain of blocks and one exchange takes everything, with
-// its count (the owner's books need the count, and no walk to get it):
+// One word holds all of it, so that one compare-and-swap adds a chain of blocks and one exchange takes everything. The
+// count and the last block spare the owner a walk through blocks that are in other cores' caches:
 //
-//   word = count << 32 | offset of the first block from the slab's start; 0: empty
+//   word = count << 32 | last << 16 | first,  blocks as their distance from the slab's start / 16 bytes;  0: empty
 //
 // This is the message of a message-passing allocator, one batch a slab (BatchIt, section 3). What a thread frees is
 // collected in its outbox first (outbox.h).
@@ -19,24 +19,27 @@
 
 namespace annex::remote {
 
-struct Batch {
-  Block* first;
-  uint32_t count;
-};
-
 constexpr uint32_t batch_count(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
-constexpr uint32_t batch_offset(uint64_t word) { return static_cast<uint32_t>(word); }
 
-// Adds a chain of `count` blocks, from `first` to `last`, and returns how many were there before. Where that is 0, and
-// only there, the caller must tell the owner.
-inline uint32_t add(Granule* slab, char* slab_start, Block* first, Block* last, uint32_t count) {
+inline Block* block_at(char* slab_start, uint64_t distance) {
+  return reinterpret_cast<Block*>(slab_start + (distance & 0xffff) * kMinAlignment);
+}
+inline uint64_t distance_of(const Block* block, const char* slab_start) {
+  return static_cast<uint64_t>(reinterpret_cast<const char*>(block) - slab_start) / kMinAlignment;
+}
+static_assert(kLongestSlab / kMinAlignment <= 0x10000);
+
+// Adds a chain, and returns how many blocks were there before. Where that is 0, and only there, the caller must tell
+// the owner.
+inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
   std::atomic_ref<uint64_t> word(slab->remote);
-  const uint64_t offset = static_cast<uint64_t>(reinterpret_cast<char*>(first) - slab_start);
+  const uint64_t first = distance_of(chain.first, slab_start);
+  const uint64_t last = distance_of(chain.last, slab_start) << 16;
   uint64_t seen = word.load(std::memory_order_relaxed);
   uint64_t next;
   do {
-    last->next = seen == 0 ? nullptr : reinterpret_cast<Block*>(slab_start + batch_offset(seen));
-    next = (uint64_t{batch_count(seen)} + count) << 32 | offset;
+    chain.last->next = block_at(slab_start, seen);  // where the batch is empty nobody will follow it
+    next = (uint64_t{batch_count(seen)} + chain.count) << 32 | (seen == 0 ? last : seen & 0xffff0000) | first;
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed));
   return batch_count(seen);
 }
@@ -49,10 +52,10 @@ inline bool complete(Granule* slab) {
          std::atomic_ref<SlabState>(slab->state).load(std::memory_order_acquire) == SlabState::kFull;
 }
 
-inline Batch take(Granule* slab, char* slab_start) {
+inline Chain take(Granule* slab, char* slab_start) {
   // Release, too: whoever finds the batch empty after this may write inbox_next, which the owner has read before.
   const uint64_t word = std::atomic_ref<uint64_t>(slab->remote).exchange(0, std::memory_order_acq_rel);
-  return {reinterpret_cast<Block*>(slab_start + batch_offset(word)), batch_count(word)};
+  return {block_at(slab_start, word), block_at(slab_start, word >> 16), batch_count(word)};
 }
 
 }  // namespace annex::remote

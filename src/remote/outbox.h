@@ -21,24 +21,24 @@ class Outbox {
  public:
   static constexpr size_t kBudget = 8192;
 
-  // Takes a block in. Calls send(slab, first, last, count) for each batch that must go. False where the block is the
+  // Takes a block in. Calls send(slab, chain) for each batch that must go. False where the block is the
   // one that was freed last: then nothing has happened.
   template <class Send>
   bool add(Granule* slab, Block* block, Send send) {
     Open* const set = open_ + set_of(slab) * kWays;
     Open* open = set[0].slab == slab ? &set[0] : &set[1];
     if (open->slab != slab) {
-      const bool second = set[0].slab != nullptr && (set[1].slab == nullptr || set[1].count > set[0].count);
+      const bool second = set[0].slab != nullptr && (set[1].slab == nullptr || set[1].chain.count > set[0].chain.count);
       open = &set[second];
       close(open, send);
       open->slab = slab;
-      open->last = block;
+      open->chain.last = block;
       open->room = static_cast<uint32_t>(std::max<size_t>(kBudget / block_size(slab->size_class), 1));
     }
-    if (open->first == block) return false;
-    block->next = open->first;
-    open->first = block;
-    if (++open->count == open->room) close(open, send);
+    if (open->chain.first == block) return false;
+    block->next = open->chain.first;
+    open->chain.first = block;
+    if (++open->chain.count == open->room) close(open, send);
     return true;
   }
 
@@ -53,9 +53,7 @@ class Outbox {
 
   struct Open {
     Granule* slab = nullptr;  // nullptr: unused
-    Block* first = nullptr;
-    Block* last = nullptr;
-    uint32_t count = 0;
+    Chain chain = {};
     uint32_t room = 0;  // the count at which the batch is sent
   };
 
@@ -71,7 +69,7 @@ class Outbox {
     if (open->slab == nullptr) return;
     const Open batch = *open;
     *open = Open{};
-    send(batch.slab, batch.first, batch.last, batch.count);
+    send(batch.slab, batch.chain);
   }
 
   Open open_[kSets * kWays];

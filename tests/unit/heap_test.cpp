@@ -91,13 +91,13 @@ TEST(Heap, AChainCountsAsItsBlocks) {
   for (uint32_t i = 0; i < 2 * slab_capacity(c); ++i) blocks.push_back(user.allocate(c));
   Granule* slab = block_or_die(blocks[0]);
   const uint32_t used = slab->floor + slab->until;
-  Block* chain = nullptr;
+  Chain chain = {nullptr, static_cast<Block*>(blocks[0]), 100};
   for (int i = 0; i < 100; ++i) {
     Block* block = static_cast<Block*>(blocks[static_cast<size_t>(i)]);
-    block->next = chain;
-    chain = block;
+    block->next = chain.first;
+    chain.first = block;
   }
-  user.heap.put_back(slab, chain, 100);
+  user.heap.put_back(slab, chain);
   EXPECT_EQ(slab->floor + slab->until, used - 100);
   EXPECT_EQ(slab->state, SlabState::kPartial);
   for (size_t i = 100; i < blocks.size(); ++i) user.release(blocks[i]);

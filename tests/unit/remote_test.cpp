@@ -18,19 +18,21 @@ struct FakeSlab {
   Block* block(size_t i) { return reinterpret_cast<Block*>(memory.data() + i * 64); }
 };
 
+Chain one(Block* block) { return {block, block, 1}; }
+
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(0), slab.block(0), 1),
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(0))),
             0u);  // offset 0: only the count tells it from empty
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(5), slab.block(5), 1), 1u);
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(3), slab.block(3), 1), 2u);
-  const Batch batch = take(&slab.metadata, slab.memory.data());
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(5))), 1u);
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(3))), 2u);
+  const Chain batch = take(&slab.metadata, slab.memory.data());
   EXPECT_EQ(batch.count, 3u);
   EXPECT_EQ(batch.first, slab.block(3));
   EXPECT_EQ(batch.first->next, slab.block(5));
   EXPECT_EQ(batch.first->next->next, slab.block(0));
-  EXPECT_EQ(batch.first->next->next->next, nullptr);
-  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), slab.block(1), slab.block(1), 1), 0u);
+  EXPECT_EQ(batch.last, slab.block(0));
+  EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(1))), 0u);
 }
 
 TEST(Remote, EveryBlockArrivesOnce) {
@@ -45,7 +47,7 @@ TEST(Remote, EveryBlockArrivesOnce) {
     senders.emplace_back([&, sender] {
       for (size_t i = sender; i < kBlocks; i += kSenders) {
         for (FakeSlab& slab : slabs) {
-          if (add(&slab.metadata, slab.memory.data(), slab.block(i), slab.block(i), 1) == 0) inbox.post(&slab.metadata);
+          if (add(&slab.metadata, slab.memory.data(), one(slab.block(i))) == 0) inbox.post(&slab.metadata);
         }
       }
       ++done;
@@ -59,12 +61,14 @@ TEST(Remote, EveryBlockArrivesOnce) {
       for (FakeSlab& each : slabs) {
         if (&each.metadata == metadata) slab = &each;
       }
-      Batch batch = take(metadata, slab->memory.data());
+      Chain batch = take(metadata, slab->memory.data());
       EXPECT_GT(batch.count, 0u);
-      for (Block* block = batch.first; block != nullptr; block = block->next, --batch.count) {
+      for (Block* block = batch.first; batch.count > 0; block = block->next, --batch.count) {
         EXPECT_TRUE(received.insert(block).second);
+        if (batch.count == 1) {
+          EXPECT_EQ(block, batch.last);
+        }
       }
-      EXPECT_EQ(batch.count, 0u);
     });
     if (last_round) break;
     last_round = done == kSenders;
@@ -80,15 +84,13 @@ TEST(Outbox, SendsEveryBlockOnceInBatchesOfOneSlab) {
   Outbox outbox;
   std::set<Block*> sent;
   size_t batches = 0;
-  const auto send = [&](Granule* slab, Block* first, Block* last, uint32_t count) {
+  const auto send = [&](Granule* slab, const Chain& chain) {
     ++batches;
-    EXPECT_LE(count * block_size(slab->size_class), Outbox::kBudget);
-    for (Block* block = first; count > 0; block = block->next, --count) {
-      EXPECT_TRUE(sent.insert(block).second);
-      if (count == 1) {
-        EXPECT_EQ(block, last);
-      }
-    }
+    EXPECT_LE(chain.count * block_size(slab->size_class), Outbox::kBudget);
+    Block* block = chain.first;
+    for (uint32_t i = 1; i < chain.count; block = block->next, ++i) EXPECT_TRUE(sent.insert(block).second);
+    EXPECT_TRUE(sent.insert(block).second);
+    EXPECT_EQ(block, chain.last);
   };
   for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);
   // Runs of one slab make long batches, a crowd of slabs short ones; nothing is lost either way.
@@ -118,7 +120,7 @@ TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
     // Two that must stay: one that is its heap's current slab, one with a block still out.
     slab.metadata.state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
     for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) {
-      const uint32_t count = 1 + add(&slab.metadata, slab.memory.data(), slab.block(i), slab.block(i), 1);
+      const uint32_t count = 1 + add(&slab.metadata, slab.memory.data(), one(slab.block(i)));
       if (count == 1) inbox.post(&slab.metadata);
       if (count == kCapacity) time_to_reap = inbox.completed();
     }
