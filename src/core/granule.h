@@ -40,6 +40,8 @@ struct Block {
   Block* next;
 };
 
+inline constexpr char kFreedTwice[] = "a block freed twice:";
+
 // Blocks of one slab, linked from first to last.
 struct Chain {
   Block* first;

@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/commitment.h"
+#include "os/message.h"
 #include "os/pages.h"
 
 namespace annex {
@@ -112,7 +113,11 @@ void Heap::put_back(Granule* head, const Chain& chain) {
 void Heap::settle(Granule* head, uint32_t used) noexcept {
   head->until = static_cast<uint16_t>(used);
   head->floor = 0;
-  if (head->state == SlabState::kCurrent) return;  // perhaps empty, but about to be allocated from
+  if (head->state == SlabState::kCurrent) {  // perhaps empty, but about to be allocated from
+    // What the heap's list holds counts as used.
+    if (used == 0 && free[head->size_class] != nullptr) os::fatal(kFreedTwice, head->free);
+    return;
+  }
   if (used == 0) {
     if (head->state == SlabState::kPartial) unlink(head);
     let_go(head);

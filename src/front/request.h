@@ -10,8 +10,6 @@
 
 namespace annex::front {
 
-inline constexpr char kFreedTwice[] = "a block freed twice:";
-
 // The largest request that may succeed, as in glibc: differences of pointers must fit ptrdiff_t.
 inline constexpr size_t kMaxRequest = PTRDIFF_MAX - 2 * kHugePage;
 

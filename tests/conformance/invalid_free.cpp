@@ -84,6 +84,9 @@ INVALID_FREE(free_of_a_page_inside_a_large_block, char* block = static_cast<char
 INVALID_FREE(double_free_of_a_small_block_in_a_row, char* block = small_block(); free(block), free(opaque(block)))
 INVALID_FREE(double_free_of_a_medium_block_in_a_row, void* block = opaque(malloc(20000));
              free(block), free(opaque(block)))
+// Never the same one twice in a row, but soon more of them than there are.
+INVALID_FREE(double_frees_of_two_small_blocks_in_turn, char* block = small_block(); char* other = small_block();
+             , for (int i = 0; i < 200; ++i) free(opaque(i % 2 == 0 ? block : other)))
 INVALID_FREE(double_free_of_a_large_block, void* block = opaque(malloc(8 << 20)); free(block), free(opaque(block)))
 INVALID_FREE(double_free_of_a_huge_block, void* block = opaque(malloc(300 << 20)); free(block), free(opaque(block)))
 

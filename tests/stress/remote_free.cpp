@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "common/flavour.h"
+#include "common/scenario.h"
 #include "stress/harness.h"
 
 using namespace annex_test;
@@ -179,4 +181,24 @@ TEST(RemoteFree, ReportsWhileOthersAllocate) {
       DEMAND(annex_stats_json(json, sizeof json) > 0);
     }
   });
+}
+
+// Two blocks of a slab of few, freed by another thread in turn: never the same one twice in a row, which the outbox
+// would see, but soon more than the slab has.
+ANNEX_SCENARIO(remote_double_frees) {
+  void* blocks[8];
+  for (void*& block : blocks) block = opaque(annex_malloc(16 * kKiB));
+  Thread([&] {
+    for (int i = 0; i < 64; ++i) annex_free(blocks[i % 2]);
+  }).join();
+  return 0;
+}
+
+TEST(RemoteFree, MoreFreesThanBlocksAbort) {
+  if (flavour() != Flavour::kShared) GTEST_SKIP() << "no remote frees";
+  Launch launch;
+  launch.scenario = "remote_double_frees";
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.signal, SIGABRT) << describe(outcome);
+  EXPECT_EQ(outcome.err.compare(0, 27, "annex: a block freed twice:"), 0) << describe(outcome);
 }
