@@ -81,7 +81,7 @@ class Report:
         for subject in self.subjects():
             table = self._geomean_table(subject)
             if table:
-                parts.append(table)
+                parts += [table, self._behind_table(subject)]
         for metric in stats.METRICS:
             parts.append(self._program_table(metric))
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -129,6 +129,22 @@ class Report:
                 count = max(one.programs for one in found if one)
                 lines.append(_row([group, str(count), *(_geomean_cell(one) for one in found)]))
         return "\n".join(lines) if any_row else ""
+
+    def _behind_table(self, subject: str) -> str:
+        lines = [
+            f"## Where {subject} is behind the best of the others, beyond the noise",
+            "",
+            f"{subject} / the best, the median over the rounds, and its 95 % interval. Every other program is level, "
+            "better, or too noisy to tell.",
+            "",
+            _row(["", "program", "best", "ratio"]),
+            _row(["---"] * 4),
+        ]
+        for metric in stats.METRICS:
+            for one in stats.behind(self.samples, subject, metric):
+                ratio = f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]"
+                lines.append(_row([TITLES[metric], one.program, one.best, ratio]))
+        return "\n".join(lines)
 
     def _program_table(self, metric: str) -> str:
         """Absolute medians of every allocator; the best of a row is bold, the spread over the rounds in brackets."""

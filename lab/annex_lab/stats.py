@@ -36,6 +36,18 @@ class Geomean:
     programs: int
 
 
+@dataclass(frozen=True)
+class Behind:
+    """A program on which an allocator is slower (or larger) than the best of the others, beyond the noise."""
+
+    program: str
+    metric: str
+    best: str
+    ratio: float  # allocator / best, round by round, the median
+    low: float  # 95 % interval, above 1
+    high: float
+
+
 def collect(outcome: Outcome) -> Samples:
     samples: Samples = defaultdict(lambda: defaultdict(list))
     for result in outcome.results:
@@ -116,3 +128,21 @@ def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[s
                     low, high = _interval(redrawn, both, allocator, against, metric)
                     found.append(Geomean(group, allocator, against, metric, ratio, low, high, len(both)))
     return found
+
+
+def behind(samples: Samples, allocator: str, metric: str) -> list[Behind]:
+    """Where `allocator` loses to the best of the others by more than the rounds' noise, the worst loss first."""
+    stream = random.Random(1)
+    found = []
+    for program in {name: None for name, _ in samples}:
+        others = {a: statistics.median(v[metric]) for (name, a), v in samples.items() if name == program}
+        if others.pop(allocator, None) is None or not others:
+            continue
+        best = min(others, key=others.__getitem__)
+        ours, theirs = samples[program, allocator][metric], samples[program, best][metric]
+        ratios = [a / b for a, b in zip(ours, theirs, strict=False) if b > 0]
+        draws = sorted(_resampled_medians(ratios, stream))
+        if draws and draws[int(0.025 * RESAMPLES)] > 1:
+            interval = draws[int(0.025 * RESAMPLES)], draws[int(0.975 * RESAMPLES)]
+            found.append(Behind(program, metric, best, statistics.median(ratios), *interval))
+    return sorted(found, key=lambda one: -one.ratio)

@@ -147,3 +147,29 @@ def test_without_annex_everybody_is_compared_with_glibc(programs, outcome):
     allocators = [Allocator("glibc", None, "2"), Allocator("jemalloc", None, "3")]
     report = Report(outcome, programs, allocators, {"command": "c", "rounds": 3})
     assert report.subjects() == ["jemalloc"] and report.bases("jemalloc") == ["glibc"]
+
+
+def test_behind_is_only_what_the_noise_does_not_explain():
+    noisy = [0.9, 1.0, 1.1, 0.95, 1.05]
+    samples = stats.collect(
+        outcome_of(
+            {
+                ("clear", "best"): [(1.0 * n, 1000) for n in noisy],
+                ("clear", "worse"): [(1.5 * n, 1000) for n in noisy],
+                ("clear", "annex-solo"): [(1.2 * n, 1000) for n in noisy],
+                ("noise", "best"): [(n, 1000) for n in noisy],
+                ("noise", "annex-solo"): [(1.01 * n, 1000) for n in reversed(noisy)],
+                ("win", "best"): [(1.0, 1000)] * 5,
+                ("win", "annex-solo"): [(0.5, 1000)] * 5,
+                ("alone", "annex-solo"): [(0.5, 1000)] * 5,
+            }
+        )
+    )
+    (found,) = stats.behind(samples, "annex-solo", "cpu_s")
+    assert (found.program, found.best, found.ratio) == ("clear", "best", pytest.approx(1.2))
+    assert 1 < found.low <= found.ratio <= found.high
+    assert stats.behind(samples, "annex-solo", "peak_rss_kib") == []
+
+
+def test_losses_beyond_the_noise_are_listed(report):
+    assert "| CPU time | tiny | glibc | 2.000 [2.000, 2.000] |" in report.as_markdown()

@@ -18,10 +18,6 @@ class Lock {
     uint32_t expected = 0;
     if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire)) lock_slow();
   }
-  bool try_lock() {
-    uint32_t expected = 0;
-    return state_.compare_exchange_strong(expected, 1, std::memory_order_acquire);
-  }
   void unlock() {
     if (state_.exchange(0, std::memory_order_release) == 2) wake();
   }
