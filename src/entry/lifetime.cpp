@@ -33,7 +33,7 @@ bool libc_allocates_here() {
   os::read_options();
   if (!libc_allocates_here()) front::calloc_is_not_ours();
   pthread_atfork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
-  if (os::options.verbose >= 1) {
+  if (os::options.verbose) {
     char buffer[200];
     os::Text text(buffer, sizeof buffer - 1);
     text << annex_version() << ", arena of " << static_cast<uint64_t>(set_up() ? arenas[0].bytes() >> 20 : 0) << " MiB";

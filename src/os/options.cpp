@@ -58,7 +58,7 @@ bool parse(const char* text, int64_t* result) {
   return true;
 }
 
-// An enumeration or a small number: the position of the word in a list.
+// An enumeration or a bool: the position of the word in a list.
 template <class T, size_t kCount>
 bool parse_word(const char* text, const char* const (&words)[kCount], T* result) {
   for (size_t i = 0; i < kCount; ++i) {
@@ -75,7 +75,6 @@ bool parse(const char* text, HugePages* result) {
 }
 bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
-bool parse(const char* text, uint8_t* result) { return parse_word(text, {"0", "1", "2"}, result); }
 // A copy: some programs (nginx, redis) later overwrite the environment's memory with their title.
 bool parse(const char* text, const char** result) {
   static char copy[4096];
@@ -85,12 +84,12 @@ bool parse(const char* text, const char** result) {
 }
 
 template <class T>
-void read(const char* name, const char* standard, T* result) {
+void read(const char* name, const char* standard, const char* values, T* result) {
   const char* text = variable(name);
   if (text == nullptr || *text == '\0' || parse(text, result)) return;
   char buffer[400];
   Text message(buffer, sizeof buffer - 1);
-  message << name << "=" << text << " is not understood; using " << standard;
+  message << name << "=" << text << " is not understood (" << values << "); using " << standard;
   buffer[message.stored()] = '\0';
   warn(buffer);
 }
@@ -106,7 +105,7 @@ void parse_environment() {
   auto& stats = options.stats;
   auto& stats_file = options.stats_file;
   auto& verbose = options.verbose;
-#define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, &identifier);
+#define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, values, &identifier);
 #include "os/options.def"
 #undef ANNEX_OPTION
 }

@@ -18,7 +18,7 @@ struct Options {
   HugePages huge_pages = HugePages::kAuto;
   StatsFormat stats = StatsFormat::kOff;
   bool background = true;
-  uint8_t verbose = 0;
+  bool verbose = false;
   const char* stats_file = "";
 };
 

@@ -63,6 +63,15 @@ TEST(Environment, WrongWords) {
   expect_one_warning("ANNEX_VERBOSE", "loud");
 }
 
+TEST(Environment, VerboseSaysHowTheLibraryIsSetUp) {
+  SKIP_ON_GLIBC("reads no ANNEX_ variables");
+  const Outcome outcome = run_with("ANNEX_VERBOSE", "1");
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  EXPECT_EQ(outcome.err.compare(0, 7, "annex: "), 0) << describe(outcome);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << describe(outcome);
+  EXPECT_NE(outcome.err.find("arena of"), std::string::npos) << describe(outcome);
+}
+
 TEST(Environment, RightValuesWarnOfNothing) {
   const std::pair<const char*, const char*> kRight[] = {
       {"ANNEX_MAX_HEAP", "1G"},      {"ANNEX_MAX_HEAP", "2048M"},    {"ANNEX_MAX_HEAP", "4000000K"},

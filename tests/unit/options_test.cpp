@@ -41,7 +41,7 @@ TEST(Options, GoodValues) {
   expect(
       "ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
   expect(
-      "ANNEX_VERBOSE", "", [](auto& o) { return o.verbose == 0; }, "^$");
+      "ANNEX_VERBOSE", "", [](auto& o) { return !o.verbose; }, "^$");
 }
 
 TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
@@ -50,7 +50,8 @@ TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
     return o.purge_delay_ms == standard.purge_delay_ms && o.max_heap_bytes == standard.max_heap_bytes &&
            o.huge_pages == standard.huge_pages && o.background == standard.background;
   };
-  expect("ANNEX_PURGE_DELAY", "soon", untouched, "^annex: ANNEX_PURGE_DELAY=soon is not understood; using 1000\n$");
+  expect("ANNEX_PURGE_DELAY", "soon", untouched,
+         "^annex: ANNEX_PURGE_DELAY=soon is not understood .milliseconds; 0 at once, -1 never.; using 1000\n$");
   expect("ANNEX_PURGE_DELAY", "-2", untouched, "^annex: ANNEX_PURGE_DELAY=-2 .*\n$");
   expect("ANNEX_MAX_HEAP", "99999999999999999999", untouched, "^annex: .*\n$");
   expect("ANNEX_MAX_HEAP", "20000000T", untouched, "^annex: .*\n$");
