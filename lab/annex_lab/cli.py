@@ -6,7 +6,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -15,8 +15,8 @@ from rich.table import Table
 from annex_lab import allocators as known
 from annex_lab import native, paths, programs, show
 from annex_lab.bench import Bench, Plan
-from annex_lab.programs import inputs
-from annex_lab.programs.model import Context
+from annex_lab.programs import inputs, own
+from annex_lab.programs.model import Context, Program
 from annex_lab.report import Report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
@@ -48,9 +48,9 @@ def _allocators(names: list[str], strict: bool) -> list[known.Allocator]:
     return found
 
 
-def _fail_early(error: Exception) -> None:
+def _fail_early(error: Exception, status: int = 2) -> NoReturn:
     console.print(str(error), style="red", markup=False)
-    raise typer.Exit(2)
+    raise typer.Exit(status)
 
 
 def without_paths(arguments: list[str]) -> str:
@@ -71,8 +71,24 @@ def lab() -> None:
     """Runs programs under every allocator and says what each costs."""
 
 
+def _programs(suite: Suite, workloads: list[str], command: list[str], stdin: Path | None) -> list[Program]:
+    if command and workloads:
+        raise typer.BadParameter("either --workloads or a command of your own")
+    if stdin and not command:
+        raise typer.BadParameter("--stdin is for a command of your own")
+    try:
+        return [own.of_command(command, stdin)] if command else programs.choose(suite.value, workloads)
+    except programs.UnknownProgram as why:
+        raise typer.BadParameter(str(why)) from None
+    except own.NotFound as why:
+        _fail_early(why, 127)
+
+
 @app.command()
 def bench(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="after --: a command of your own, instead of a suite")
+    ] = None,
     suite: Annotated[Suite, typer.Option(help="which programs")] = Suite.single,
     allocators: Annotated[
         str, typer.Option(help="a,b,c; also NAME=/path/to/lib.so; default: Annex and all peers")
@@ -83,15 +99,20 @@ def bench(
     threads: Annotated[int, typer.Option(min=1, help="threads of the multi-threaded programs")] = 2,
     retries: Annotated[int, typer.Option(min=0, help="how often a disturbed sample is repeated")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a sample")] = 3.0,
+    stdin: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="standard input of a command of your own")
+    ] = None,
+    limit: Annotated[float, typer.Option(min=1, help="seconds after which a run is ended and counts as failed")] = 120,
     json_file: Annotated[Path | None, typer.Option("--json", help="write all samples and figures here")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="write the tables here")] = None,
 ) -> None:
-    """Measures programs side by side under the allocators: time, memory, page faults."""
-    try:
-        chosen = programs.choose(suite.value, _split(workloads))
-    except programs.UnknownProgram as why:
-        raise typer.BadParameter(str(why)) from None
-    names = _split(allocators) or known.for_suite("all" if workloads else suite.value)
+    """Measures programs side by side under the allocators: time, memory, page faults.
+
+    The exit status is 0, or 1 where a program failed under an allocator, 2 for wrong usage, 127 where a command of your
+    own is not found, 130 after Ctrl-C (what is done by then is reported).
+    """
+    chosen = _programs(suite, _split(workloads), command or [], stdin)
+    names = _split(allocators) or known.for_suite("all" if workloads or command else suite.value)
     known.build_missing(names)
     found = _allocators(names, strict=bool(allocators))
     try:
@@ -101,7 +122,7 @@ def bench(
         _fail_early(why)
 
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
-    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, threads)
+    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, threads, limit)
     plan = Plan(chosen, found, rounds, retries, patience)
     listener = show.listener(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
     with listener:

@@ -12,7 +12,6 @@ from pathlib import Path
 from annex_lab import native
 from annex_lab.programs.model import Command, Context, Program, Server
 
-LIMIT_S = 120.0  # a run that takes longer is ended and counts as failed
 # Settings of the allocators themselves that a person may want to try; everything else of the caller's stays outside.
 PASSED_ON = ("ANNEX_", "MIMALLOC_", "MALLOC_CONF", "GLIBC_TUNABLES", "_RJEM_")
 LIBC = "libc.so.6"
@@ -101,10 +100,10 @@ class _Started:
             raise RunFailed(" | ".join([str(why), *last])) from None
 
 
-def _run_command(program: Program, command: Command, preload: str, scratch: Path, extra: dict[str, str]) -> Sample:
-    started = _Started(command, preload, scratch, extra)
+def _run_command(program: Program, command: Command, preload: str, context: Context, extra: dict[str, str]) -> Sample:
+    started = _Started(command, preload, context.scratch, extra)
     try:
-        sample = started.finish(LIMIT_S)
+        sample = started.finish(context.limit_s)
     finally:
         started.kill()
     stdout = started.out.read_bytes()
@@ -114,9 +113,9 @@ def _run_command(program: Program, command: Command, preload: str, scratch: Path
     return sample
 
 
-def _run_server(server: Server, preload: str, scratch: Path, extra: dict[str, str]) -> Sample:
+def _run_server(server: Server, preload: str, context: Context, extra: dict[str, str]) -> Sample:
     """Wall time is the client's; CPU time and memory are the server's, from its start to its end."""
-    started = _Started(server.command, preload, scratch, extra)
+    started = _Started(server.command, preload, context.scratch, extra)
     try:
         deadline = time.monotonic() + 10
         while not server.ready():
@@ -125,9 +124,11 @@ def _run_server(server: Server, preload: str, scratch: Path, extra: dict[str, st
             time.sleep(0.01)
         begin = time.monotonic()
         try:
-            client = subprocess.run(server.client, capture_output=True, text=True, timeout=LIMIT_S, env=environment({}))
+            client = subprocess.run(
+                server.client, capture_output=True, text=True, timeout=context.limit_s, env=environment({})
+            )
         except subprocess.TimeoutExpired:
-            raise RunFailed(f"the client ran longer than {LIMIT_S:.0f} s") from None
+            raise RunFailed(f"the client ran longer than {context.limit_s:.0f} s") from None
         wall = time.monotonic() - begin
         if client.returncode != 0:
             raise RunFailed(f"the client failed: {(client.stderr or client.stdout).strip()[-200:]}")
@@ -150,5 +151,5 @@ def run(program: Program, context: Context, preload: str, extra: dict[str, str] 
         preload = LIBC
     task = program.run(context)
     if isinstance(task, Server):
-        return _run_server(task, preload, context.scratch, extra or {})
-    return _run_command(program, task, preload, context.scratch, extra or {})
+        return _run_server(task, preload, context, extra or {})
+    return _run_command(program, task, preload, context, extra or {})

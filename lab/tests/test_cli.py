@@ -48,3 +48,33 @@ def test_a_small_comparison_from_end_to_end(tmp_path):
     assert result.exit_code == 0, result.output
     assert json_file.read_text().count('"workload": "ls"') == 2
     assert "| ls |" in markdown_file.read_text()
+
+
+QUICK = ["bench", "--allocators", "glibc", "--rounds", "1", "--retries", "0", "--patience", "0"]
+
+
+def test_a_command_of_ones_own_runs_where_one_stands(tmp_path, monkeypatch):
+    (tmp_path / "input").write_text("some words\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SECRET", "kept")
+    script = "cat; pwd > where; echo $SECRET >> where"
+    result = run(cli.app, [*QUICK, "--stdin", "input", "--json", "r.json", "--", "sh", "-c", script])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "where").read_text() == f"{tmp_path}\nkept\n"
+    assert '"workload": "sh"' in (tmp_path / "r.json").read_text()
+    assert "varies" not in result.output
+
+
+def test_output_that_varies_is_not_compared_and_said_so():
+    result = run(cli.app, [*QUICK, "--", "date", "+%N"])
+    assert result.exit_code == 0 and "varies from run to run" in result.output
+
+
+def test_bad_commands_of_ones_own():
+    result = run(cli.app, [*QUICK, "--", "/no/such/program"])
+    assert result.exit_code == 127 and "/no/such/program: no such program" in result.output
+    result = run(cli.app, [*QUICK, "--", "sh", "-c", "exit 3"])
+    assert result.exit_code == 1 and "exited with 3" in result.output
+    result = run(cli.app, [*QUICK, "--limit", "1", "--", "sleep", "30"])
+    assert result.exit_code == 1 and "ran longer than 1 s" in result.output
+    assert run(cli.app, [*QUICK, "--workloads", "ls", "--", "ls"]).exit_code == 2

@@ -1,5 +1,6 @@
 """The runner reports the program alone, and only the program gets LD_PRELOAD."""
 
+import dataclasses
 import resource
 import time
 from pathlib import Path
@@ -58,8 +59,8 @@ def test_exit_status_signal_and_missing_program_are_failures(program, context):
         sample.run(program("/nonexistent/program"), context, "")
 
 
-def test_a_program_that_hangs_is_ended_with_its_children(program, context, monkeypatch):
-    monkeypatch.setattr(sample, "LIMIT_S", 0.3)
+def test_a_program_that_hangs_is_ended_with_its_children(program, context):
+    context = dataclasses.replace(context, limit_s=0.3)
     with pytest.raises(RunFailed, match="longer than"):
         sample.run(program("/bin/sh", "-c", "sleep 60 & echo $!; wait"), context, "")
     child = int((context.scratch / "stdout").read_text())

@@ -17,6 +17,7 @@ class Context:
     workloads: Path  # folder of the workload programs
     scale: float = 1.0
     threads: int = 2
+    limit_s: float = 120.0  # a run that takes longer is ended and counts as failed
 
     def work(self, amount: int) -> int:
         return max(1, round(amount * self.scale))
@@ -63,7 +64,7 @@ def workload_score(stdout: bytes) -> float:
 @dataclass(frozen=True)
 class Program:
     name: str
-    suite: str  # "single" or "multi": how many threads allocate
+    suite: str  # "single" or "multi": how many threads allocate; "own": a command of the user's
     what: str  # one line for people
     run: Callable[[Context], Command | Server]
     kind: str = "program"  # "program": a real one; "workload": one of ours
@@ -75,6 +76,8 @@ class Program:
     brings_allocator: bool = False
     # Of no suite, since its figures say little about allocators (why is in `what`); run when it is named.
     by_name_only: bool = False
+    # Its output may differ from run to run: compared only where two runs under glibc agree.
+    may_vary: bool = False
 
     def missing(self) -> list[str]:
         return [need for need in self.needs if shutil.which(need) is None and not Path(need).exists()]
