@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from annex_lab import allocators as known
-from annex_lab import native, paths, programs, show
+from annex_lab import compare, native, paths, programs, show
 from annex_lab.bench import Bench, Plan
 from annex_lab.programs import inputs, own
 from annex_lab.programs.model import Context, Program
@@ -146,6 +146,26 @@ def bench(
         raise typer.Exit(130)
     if outcome.failures:
         raise typer.Exit(1)
+
+
+@app.command("compare")
+def compare_(
+    a: Annotated[Path, typer.Argument(help="results of annex-lab bench --json")],
+    b: Annotated[Path, typer.Argument(help="later ones")],
+    allocator: Annotated[str, typer.Option(help="whose; default: every Annex that both have")] = "",
+) -> None:
+    """Shows what changed for an allocator between two result files, such as those of two versions of Annex."""
+    try:
+        before, after = compare.load(a), compare.load(b)
+        names = compare.subjects(before, after)
+        if allocator:
+            if allocator not in before.versions or allocator not in after.versions:
+                raise compare.Unusable(f"{allocator} is not in both files")
+            names = [allocator]
+    except compare.Unusable as why:
+        _fail_early(why)
+    for name in names:
+        show.changes(Console(), before, after, name)
 
 
 @app.command("list")

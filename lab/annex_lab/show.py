@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from annex_lab import stats
+from annex_lab import compare, stats
 from annex_lab.bench import Listener
 from annex_lab.report import LEVEL, TITLES, Report
 
@@ -156,6 +156,22 @@ def _programs_table(report: Report, subject: str) -> Table:
         own_cells = [f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}"]
         table.add_row(program.name, *own_cells, *cells)
     return table
+
+
+def changes(console: Console, a: compare.Results, b: compare.Results, subject: str) -> None:
+    """What changed for an allocator from A to B, each metric a table; what the noise does not explain is coloured."""
+    console.print(f"{subject}: {a.versions[subject]} in {a.name}, {b.versions[subject]} in {b.name}", markup=False)
+    others = compare.yardsticks(a, b, subject)
+    if others:
+        console.print(f"Times are relative to {', '.join(others)}.", markup=False)
+    else:
+        console.print("No other allocator is the same in both files: times are of two runs, not side by side.")
+    for metric in stats.METRICS:
+        table = _table(["program", "B / A", "95 % interval"])
+        for one in compare.changes(a, b, subject, metric):
+            ratio = _coloured(one.ratio) if one.clear else f"{one.ratio:.2f}"
+            table.add_row(one.workload, ratio, "-" if one.low is None else f"{one.low:.2f} to {one.high:.2f}")
+        _print(console, f"{TITLES[metric]}, below 1 B is better", table)
 
 
 def _coloured(ratio: float) -> str:

@@ -89,7 +89,7 @@ def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str,
     return kept
 
 
-def _resampled_medians(values: list[float], stream: random.Random) -> list[float]:
+def resampled_medians(values: list[float], stream: random.Random) -> list[float]:
     if len(values) < ENOUGH_ROUNDS:
         return []
     return [statistics.median(stream.choices(values, k=len(values))) for _ in range(RESAMPLES)]
@@ -112,7 +112,7 @@ def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[s
     """
     stream = random.Random(1)
     medians = {key: {m: statistics.median(values[m]) for m in METRICS} for key, values in samples.items()}
-    redrawn = {key: {m: _resampled_medians(values[m], stream) for m in METRICS} for key, values in samples.items()}
+    redrawn = {key: {m: resampled_medians(values[m], stream) for m in METRICS} for key, values in samples.items()}
     found = []
     for group, names in members.items():
         for allocator in allocators:
@@ -141,7 +141,7 @@ def behind(samples: Samples, allocator: str, metric: str) -> list[Behind]:
         best = min(others, key=others.__getitem__)
         ours, theirs = samples[program, allocator][metric], samples[program, best][metric]
         ratios = [a / b for a, b in zip(ours, theirs, strict=False) if b > 0]
-        draws = sorted(_resampled_medians(ratios, stream))
+        draws = sorted(resampled_medians(ratios, stream))
         if draws and draws[int(0.025 * RESAMPLES)] > 1:
             interval = draws[int(0.025 * RESAMPLES)], draws[int(0.975 * RESAMPLES)]
             found.append(Behind(program, metric, best, statistics.median(ratios), *interval))

@@ -1,0 +1,70 @@
+"""What changed between two result files."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from annex_lab import cli, compare
+
+NOISE = [0.97, 1.0, 1.03, 0.99, 1.01]
+
+
+def write(path, seconds: dict[tuple[str, str], float], peak_kib=1000, annex="build 1", glibc="2.36"):
+    """A result file: (workload, allocator) -> CPU seconds, with some noise over five rounds."""
+    results = [
+        {
+            "workload": workload,
+            "allocator": allocator,
+            "user_s": s * noise * 0.9,
+            "sys_s": s * noise * 0.1,
+            "wall_s": s * noise,
+            "peak_rss_kib": peak_kib,
+        }
+        for (workload, allocator), s in seconds.items()
+        for noise in NOISE
+    ]
+    versions = {"annex": annex, "glibc": glibc}
+    path.write_text(json.dumps({"format": 1, "results": results, "allocators": versions}))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    before = {("x", "annex"): 1.0, ("x", "glibc"): 2.0, ("y", "annex"): 1.0, ("y", "glibc"): 1.0}
+    # The machine runs at half its speed now; Annex has become twice as fast on x and stayed as it was on y.
+    after = {("x", "annex"): 1.0, ("x", "glibc"): 4.0, ("y", "annex"): 2.0, ("y", "glibc"): 2.0, ("z", "annex"): 1.0}
+    return write(tmp_path / "a.json", before), write(tmp_path / "b.json", after, peak_kib=1500, annex="build 2")
+
+
+def test_times_are_relative_to_what_did_not_change(files):
+    a, b = map(compare.load, files)
+    assert compare.subjects(a, b) == ["annex"]
+    x, y, mean = compare.changes(a, b, "annex", "cpu_s")
+    assert (x.workload, x.ratio) == ("x", pytest.approx(0.5)) and x.clear
+    assert (y.workload, y.ratio) == ("y", pytest.approx(1.0)) and not y.clear
+    assert mean.ratio == pytest.approx(0.5**0.5) and mean.low < mean.ratio < mean.high
+    assert [one.ratio for one in compare.changes(a, b, "annex", "peak_rss_kib")] == pytest.approx([1.5] * 3)
+
+
+def test_another_version_is_no_yardstick(files, tmp_path):
+    a = compare.load(files[0])
+    b = compare.load(write(tmp_path / "c.json", {("x", "annex"): 3.0, ("x", "glibc"): 9.0}, glibc="2.41"))
+    assert compare.yardsticks(a, b, "annex") == []
+    assert compare.changes(a, b, "annex", "cpu_s")[0].ratio == pytest.approx(3.0)
+
+
+def test_the_command(files, tmp_path):
+    run = CliRunner().invoke
+    result = run(cli.app, ["compare", *map(str, files)])
+    assert result.exit_code == 0, result.output
+    assert "build 1" in result.output and "relative to glibc" in result.output and "0.50" in result.output
+    bad = tmp_path / "bad.json"
+    bad.write_text("[]")
+    for arguments, what in [
+        ([str(files[0]), str(bad)], "not a result file"),
+        ([str(files[0]), str(tmp_path / "none.json")], "No such file"),
+        ([*map(str, files), "--allocator", "nonesuch"], "not in both"),
+    ]:
+        result = run(cli.app, ["compare", *arguments])
+        assert result.exit_code == 2 and what in " ".join(result.output.split())
