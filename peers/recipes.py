@@ -38,17 +38,22 @@ def jemalloc(work, jobs, run):
     return source / "lib" / "libjemalloc.so.2"
 
 
-def mimalloc(folder):
+def mimalloc(folder, secure=False):
     def recipe(work, jobs, run):
         options = ["-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF", "-DMI_BUILD_TESTS=OFF"]
-        return cmake_library(work / "c_src" / folder, options, "mimalloc", jobs, run) / "libmimalloc.so"
+        options += ["-DMI_SECURE=ON"] if secure else []
+        built = cmake_library(work / "c_src" / folder, options, "mimalloc", jobs, run)
+        return built / ("libmimalloc-secure.so" if secure else "libmimalloc.so")
 
     return recipe
 
 
-def snmalloc(work, jobs, run):
-    options = ["-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF"]
-    return cmake_library(work / "upstream", options, "snmallocshim", jobs, run) / "libsnmallocshim.so"
+def snmalloc(target):
+    def recipe(work, jobs, run):
+        options = ["-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF"]
+        return cmake_library(work / "upstream", options, target, jobs, run) / f"lib{target}.so"
+
+    return recipe
 
 
 def rpmalloc(work, jobs, run):
@@ -87,7 +92,16 @@ RECIPES = {
     "jemalloc": Recipe("configure's defaults: -O3 -funroll-loops, initial-exec TLS, C++ operators", jemalloc),
     "mimalloc2": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc")),
     "mimalloc3": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc3")),
-    "snmalloc": Recipe("CMake Release, target snmallocshim: -O3 -DNDEBUG -mcx16, initial-exec TLS", snmalloc),
+    "mimalloc3-secure": Recipe(
+        "CMake Release: -O3 -DNDEBUG, MI_SECURE=ON, MI_OVERRIDE=ON, initial-exec TLS",
+        mimalloc("mimalloc3", secure=True),
+    ),
+    "snmalloc": Recipe(
+        "CMake Release, target snmallocshim: -O3 -DNDEBUG -mcx16, initial-exec TLS", snmalloc("snmallocshim")
+    ),
+    "snmalloc-checks": Recipe(
+        "CMake Release, target snmallocshim-checks: the same, with every check", snmalloc("snmallocshim-checks")
+    ),
     "rpmalloc": Recipe("-O3 -funroll-loops -DNDEBUG -DENABLE_PRELOAD -DENABLE_OVERRIDE, initial-exec TLS", rpmalloc),
     "tcmalloc": Recipe("-O3 -DNDEBUG, 8 KiB pages, initial-exec TLS", tcmalloc, TCMALLOC_ENV),
 }

@@ -11,7 +11,17 @@ from pathlib import Path
 from annex_lab import paths
 
 OURS = ("annex", "annex-solo", "annex-offload")
-PEERS = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", "tcmalloc")
+PEERS = (
+    "glibc",
+    "jemalloc",
+    "mimalloc2",
+    "mimalloc3",
+    "mimalloc3-secure",
+    "snmalloc",
+    "snmalloc-checks",
+    "rpmalloc",
+    "tcmalloc",
+)
 
 
 class Unavailable(Exception):
