@@ -218,7 +218,7 @@ class Bench:
 
         best, tries = least_disturbed(attempt, self.patience.retries)
         self.patience.learn(best.disturbed)
-        threads = self.context.threads if program.suite == "multi" else 1
+        threads = program.threads or (self.context.threads if program.suite == "multi" else 1)
         self.outcome.results.append(
             Result(program.name, allocator.name, round_, threads, best.sample, best.foreign_s, best.disturbed, tries)
         )

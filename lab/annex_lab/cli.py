@@ -84,6 +84,21 @@ def _programs(suite: Suite, workloads: list[str], command: list[str], stdin: Pat
         _fail_early(why, 127)
 
 
+def _thread_counts(text: str) -> list[int]:
+    counts = _split(text)
+    if not counts or any(not count.isdecimal() or int(count) == 0 for count in counts):
+        raise typer.BadParameter(f"--threads takes numbers from 1 up, with commas between them: not {text!r}")
+    return list(dict.fromkeys(map(int, counts)))
+
+
+def _each_with(counts: list[int], chosen: list[Program]) -> list[Program]:
+    """Every multi-threaded program once with each number of threads, where several are asked for."""
+    if len(counts) == 1:
+        return chosen
+    repeated = [[p.with_threads(count) for count in counts] if p.suite == "multi" else [p] for p in chosen]
+    return [program for programs_ in repeated for program in programs_]
+
+
 @app.command()
 def bench(
     command: Annotated[
@@ -96,7 +111,9 @@ def bench(
     workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
     rounds: Annotated[int, typer.Option(min=1, help="samples of each program under each allocator")] = 5,
     scale: Annotated[float, typer.Option(min=0.001, help="multiplies the work of every program")] = 1.0,
-    threads: Annotated[int, typer.Option(min=1, help="threads of the multi-threaded programs")] = 2,
+    threads: Annotated[
+        str, typer.Option(help="threads of the multi-threaded programs; a,b,c: each once with each")
+    ] = "2",
     retries: Annotated[int, typer.Option(min=0, help="how often a disturbed sample is repeated")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a sample")] = 3.0,
     stdin: Annotated[
@@ -111,7 +128,8 @@ def bench(
     The exit status is 0, or 1 where a program failed under an allocator, 2 for wrong usage, 127 where a command of your
     own is not found, 130 after Ctrl-C (what is done by then is reported).
     """
-    chosen = _programs(suite, _split(workloads), command or [], stdin)
+    counts = _thread_counts(threads)
+    chosen = _each_with(counts, _programs(suite, _split(workloads), command or [], stdin))
     names = _split(allocators) or known.for_suite("all" if workloads or command else suite.value)
     known.build_missing(names)
     found = _allocators(names, strict=bool(allocators))
@@ -122,7 +140,7 @@ def bench(
         _fail_early(why)
 
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
-    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, threads, limit)
+    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit)
     plan = Plan(chosen, found, rounds, retries, patience)
     listener = show.listener(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
     with listener:
@@ -134,7 +152,7 @@ def bench(
         "suite": suite.value,
         "rounds": rounds,
         "scale": scale,
-        "threads": threads,
+        "threads": counts,
     }
     report = Report(outcome, chosen, found, options)
     show.tables(Console(width=max(130, console.width)), report)

@@ -1,5 +1,7 @@
 """The command line."""
 
+import json
+
 from typer.testing import CliRunner
 
 from annex_lab import cli
@@ -78,3 +80,20 @@ def test_bad_commands_of_ones_own():
     result = run(cli.app, [*QUICK, "--limit", "1", "--", "sleep", "30"])
     assert result.exit_code == 1 and "ran longer than 1 s" in result.output
     assert run(cli.app, [*QUICK, "--workloads", "ls", "--", "ls"]).exit_code == 2
+
+
+def test_programs_run_once_with_each_number_of_threads(tmp_path):
+    json_file = tmp_path / "r.json"
+    result = run(
+        cli.app,
+        [*QUICK, "--workloads", "larson,ls", "--threads", "1,3", "--scale", "0.01", "--json", str(json_file)],
+    )
+    assert result.exit_code == 0, result.output
+    results = json.loads(json_file.read_text())["results"]
+    assert [(r["workload"], r["threads"]) for r in results] == [("larson/1", 1), ("larson/3", 3), ("ls", 1)]
+
+
+def test_wrong_numbers_of_threads():
+    for wrong in ("0", "two", "1,,x", "-1", ""):
+        result = run(cli.app, [*QUICK, "--workloads", "ls", "--threads", wrong])
+        assert result.exit_code == 2 and "numbers from 1 up" in " ".join(result.output.split())

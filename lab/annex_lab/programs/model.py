@@ -1,5 +1,6 @@
 """What a program is to the lab: how its input is made, how it is run, how its output is compared."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -78,6 +79,15 @@ class Program:
     by_name_only: bool = False
     # Its output may differ from run to run: compared only where two runs under glibc agree.
     may_vary: bool = False
+    threads: int | None = None  # its own number of threads, whatever the context's
+
+    def with_threads(self, threads: int) -> "Program":
+        """The same with that many threads, under a name that says so."""
+
+        def run(context: Context) -> Command | Server:
+            return self.run(dataclasses.replace(context, threads=threads))
+
+        return dataclasses.replace(self, name=f"{self.name}/{threads}", run=run, threads=threads)
 
     def missing(self) -> list[str]:
         return [need for need in self.needs if shutil.which(need) is None and not Path(need).exists()]
