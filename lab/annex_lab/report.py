@@ -8,7 +8,18 @@ from annex_lab.allocators import OURS, Allocator
 from annex_lab.bench import Outcome
 from annex_lab.programs.model import Program
 
-TITLES = {"cpu_s": "CPU time", "wall_s": "wall time", "peak_rss_kib": "peak resident set"}
+TITLES = {
+    "cpu_s": "CPU time",
+    "wall_s": "wall time",
+    "peak_rss_kib": "peak resident set",
+    "minor_faults": "page faults",
+}
+UNITS = {
+    "cpu_s": (", ms", 1000),
+    "wall_s": (", ms", 1000),
+    "peak_rss_kib": (", MiB", 1 / 1024),
+    "minor_faults": ("", 1),
+}
 LEVEL = 0.01  # a ratio within 1 % of 1 is called level
 
 
@@ -62,6 +73,8 @@ class Report:
                     "sys_s": r.sample.sys_s,
                     "peak_rss_kib": r.sample.peak_rss_kib,
                     "minor_faults": r.sample.minor_faults,
+                    "voluntary_switches": r.sample.voluntary_switches,
+                    "involuntary_switches": r.sample.involuntary_switches,
                     "score": r.sample.score,
                     "foreign_cpu_s": round(r.foreign_s, 3),
                     "disturbed": r.disturbed,
@@ -82,7 +95,7 @@ class Report:
             table = self._geomean_table(subject)
             if table:
                 parts += [table, self._behind_table(subject)]
-        for metric in stats.METRICS:
+        for metric in stats.SHOWN:
             parts.append(self._program_table(metric))
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -149,16 +162,15 @@ class Report:
     def _program_table(self, metric: str) -> str:
         """Absolute medians of every allocator; the best of a row is bold, the spread over the rounds in brackets."""
         names = list(self.allocators)
-        unit = "MiB" if metric == "peak_rss_kib" else "ms"
+        unit, factor = UNITS[metric]
         lines = [
-            f"## {TITLES[metric][0].upper()}{TITLES[metric][1:]} of each program, {unit}",
+            f"## {TITLES[metric][0].upper()}{TITLES[metric][1:]} of each program{unit}",
             "",
             "Median; in brackets (largest - smallest) / median over the rounds. The lowest of each row is bold.",
             "",
             _row(["program", *names]),
             _row(["---"] * (len(names) + 1)),
         ]
-        factor = 1 / 1024 if metric == "peak_rss_kib" else 1000
         for program in self.programs:
             summaries = {
                 n: stats.summarize(self.samples[program.name, n][metric])

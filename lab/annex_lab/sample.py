@@ -30,6 +30,8 @@ class Sample:
     minor_faults: int
     output: str = ""
     score: float | None = None
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
 
     @property
     def cpu_s(self) -> float:
@@ -49,7 +51,7 @@ def touch(mib: int) -> None:
 
 
 def parse_report(text: str) -> Sample:
-    """The runner's report; several runs in one sample become one run: mean time and faults, highest peak."""
+    """The runner's report; several runs in one sample become one run: means, and the highest peak."""
     rows = [[int(field) for field in line.split()[1:]] for line in text.splitlines() if line.startswith("run ")]
     if not rows:
         raise RunFailed("was never run")
@@ -58,9 +60,19 @@ def parse_report(text: str) -> Sample:
             how = f"exited with {row[6]}" if row[6] < 1000 else f"was ended by {signal.Signals(row[6] - 1000).name}"
             raise RunFailed(how)
     count = len(rows)
-    wall, user, system, faults = (sum(row[i] for row in rows) / count for i in (0, 1, 2, 4))
+    wall, user, system, faults, voluntary, involuntary = (
+        sum(row[i] for row in rows) / count for i in (0, 1, 2, 4, 7, 8)
+    )
     peak = max(row[3] for row in rows)
-    return Sample(wall / 1e9, user / 1e6, system / 1e6, peak, round(faults))
+    return Sample(
+        wall / 1e9,
+        user / 1e6,
+        system / 1e6,
+        peak,
+        round(faults),
+        voluntary_switches=round(voluntary),
+        involuntary_switches=round(involuntary),
+    )
 
 
 class _Started:

@@ -10,6 +10,7 @@ from annex_lab.bench import Outcome
 from annex_lab.programs.model import Program
 
 METRICS = ("cpu_s", "wall_s", "peak_rss_kib")
+SHOWN = (*METRICS, "minor_faults")  # of each program; faults explain the others and are no aim of their own
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
 RESAMPLES = 400
 ENOUGH_ROUNDS = 3  # for an interval
@@ -51,7 +52,7 @@ class Behind:
 def collect(outcome: Outcome) -> Samples:
     samples: Samples = defaultdict(lambda: defaultdict(list))
     for result in outcome.results:
-        for metric in METRICS:
+        for metric in SHOWN:
             samples[result.workload, result.allocator][metric].append(float(getattr(result.sample, metric)))
     return samples
 

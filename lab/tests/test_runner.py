@@ -81,11 +81,16 @@ def test_the_callers_environment_stays_outside(program, context, monkeypatch):
 
 
 def test_report_of_several_runs():
-    text = "pid 7\nrun 1000000 500 100 900 10 0 0\nrun 3000000 700 300 1100 20 1 0\n"
+    text = "pid 7\nrun 1000000 500 100 900 10 0 0 4 1\nrun 3000000 700 300 1100 20 1 0 8 3\n"
     taken = sample.parse_report(text)
     assert taken.wall_s == pytest.approx(0.002)
     assert taken.cpu_s == pytest.approx(0.0008)
     assert (taken.peak_rss_kib, taken.minor_faults) == (1100, 15)
+    assert (taken.voluntary_switches, taken.involuntary_switches) == (6, 2)
+
+
+def test_a_sleeper_switches(program, context):
+    assert sample.run(program("/bin/sleep", "0.01"), context, "").voluntary_switches >= 1
 
 
 def test_report_without_a_run():

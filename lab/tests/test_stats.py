@@ -136,6 +136,8 @@ def test_json_has_what_tools_need(report):
         "sys_s",
         "peak_rss_kib",
         "minor_faults",
+        "voluntary_switches",
+        "involuntary_switches",
         "score",
     }
     assert wanted <= set(entry)
@@ -169,6 +171,10 @@ def test_behind_is_only_what_the_noise_does_not_explain():
     assert (found.program, found.best, found.ratio) == ("clear", "best", pytest.approx(1.2))
     assert 1 < found.low <= found.ratio <= found.high
     assert stats.behind(samples, "annex-solo", "peak_rss_kib") == []
+
+
+def test_page_faults_have_a_table(report):
+    assert "## Page faults of each program\n" in report.as_markdown()
 
 
 def test_losses_beyond_the_noise_are_listed(report):

@@ -8,8 +8,8 @@
 // this process.
 //
 // REPORT gets "pid N" when the program runs (a client may then talk to it), and at the end, for each of TIMES runs:
-//   run WALL_NS USER_US SYS_US PEAK_KIB MINOR_FAULTS MAJOR_FAULTS STATUS
-// where STATUS is the exit status, or 1000 plus the signal that ended it.
+//   run WALL_NS USER_US SYS_US PEAK_KIB MINOR_FAULTS MAJOR_FAULTS STATUS VOLUNTARY INVOLUNTARY
+// where STATUS is the exit status, or 1000 plus the signal that ended it, and the last two are context switches.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,8 +92,8 @@ int main(int argc, char** argv) {
     const long long wall = now_ns() - start;
     close(in);
     const int result = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-    dprintf(report, "run %lld %lld %lld %ld %ld %ld %d\n", wall, in_us(used.ru_utime), in_us(used.ru_stime),
-            used.ru_maxrss, used.ru_minflt, used.ru_majflt, result);
+    dprintf(report, "run %lld %lld %lld %ld %ld %ld %d %ld %ld\n", wall, in_us(used.ru_utime), in_us(used.ru_stime),
+            used.ru_maxrss, used.ru_minflt, used.ru_majflt, result, used.ru_nvcsw, used.ru_nivcsw);
     if (result != 0 && times > 1) break;
   }
   return 0;
