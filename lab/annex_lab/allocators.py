@@ -24,6 +24,11 @@ PEERS = (
 )
 
 
+def is_ours(name: str) -> bool:
+    """Annex's flavours, and builds of them that a person has named annex-something."""
+    return name.startswith("annex")
+
+
 class Unavailable(Exception):
     """The allocator cannot be measured here; the message says what to do."""
 

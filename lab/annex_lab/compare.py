@@ -16,9 +16,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from annex_lab import stats
-
-FORMAT = 1
+from annex_lab import allocators, stats
+from annex_lab.report import FORMAT
 
 
 class Unusable(Exception):
@@ -75,7 +74,7 @@ def subjects(a: Results, b: Results) -> list[str]:
     common = [name for name in a.versions if name in b.versions]
     if not common:
         raise Unusable(f"{a.name} and {b.name} have no allocator in common")
-    return [name for name in common if name.startswith("annex")] or common
+    return [name for name in common if allocators.is_ours(name)] or common
 
 
 def yardsticks(a: Results, b: Results, subject: str) -> list[str]:
@@ -104,11 +103,11 @@ def changes(a: Results, b: Results, subject: str, metric: str) -> list[Change]:
 
         draws = _draws(change, stream) if min(map(len, mine)) >= stats.ENOUGH_ROUNDS else []
         all_draws.append(draws)
-        found.append(Change(workload, change(statistics.median), *_interval(draws)))
+        found.append(Change(workload, change(statistics.median), *stats.interval(draws)))
     if found:
         joint = [stats.geometric_mean(list(row)) for row in zip(*all_draws, strict=True)] if all(all_draws) else []
         mean = stats.geometric_mean([one.ratio for one in found])
-        found.append(Change(f"geometric mean of {len(found)}", mean, *_interval(joint)))
+        found.append(Change(f"geometric mean of {len(found)}", mean, *stats.interval(joint)))
     return found
 
 
@@ -117,10 +116,3 @@ def _draws(change, stream: random.Random) -> list[float]:
     return [
         change(lambda values: statistics.median(stream.choices(values, k=len(values)))) for _ in range(stats.RESAMPLES)
     ]
-
-
-def _interval(draws: list[float]) -> tuple[float | None, float | None]:
-    ordered = sorted(draws)
-    if not ordered:
-        return None, None
-    return ordered[int(0.025 * len(ordered))], ordered[int(0.975 * len(ordered))]

@@ -4,7 +4,7 @@ import dataclasses
 from datetime import datetime, timezone
 
 from annex_lab import machine, stats
-from annex_lab.allocators import OURS, Allocator
+from annex_lab.allocators import Allocator, is_ours
 from annex_lab.bench import Outcome
 from annex_lab.programs.model import Program
 
@@ -20,6 +20,7 @@ UNITS = {
     "peak_rss_kib": (", MiB", 1 / 1024),
     "minor_faults": ("", 1),
 }
+FORMAT = 1  # of the JSON
 LEVEL = 0.01  # a ratio within 1 % of 1 is called level
 
 
@@ -33,7 +34,7 @@ class Report:
 
     def subjects(self) -> list[str]:
         """Whom the tables are about: Annex's flavours, or else everybody but the yardstick."""
-        ours = [name for name in self.allocators if name in OURS or name.startswith("annex")]
+        ours = [name for name in self.allocators if is_ours(name)]
         return ours or [name for name in self.allocators if name != self.yardstick()]
 
     def yardstick(self) -> str:
@@ -41,7 +42,7 @@ class Report:
 
     def bases(self, subject: str) -> list[str]:
         """Whom a subject is compared with: everybody else, or the yardstick where no Annex is there."""
-        ours = any(name in OURS or name.startswith("annex") for name in self.allocators)
+        ours = any(is_ours(name) for name in self.allocators)
         return [name for name in self.allocators if name != subject] if ours else [self.yardstick()]
 
     def geomean(self, group: str, allocator: str, against: str, metric: str) -> stats.Geomean | None:
@@ -53,7 +54,7 @@ class Report:
     def as_json(self) -> dict:
         peaks = self.outcome.glibc_peak_kib
         return {
-            "format": 1,
+            "format": FORMAT,
             "date": datetime.now(timezone.utc).date().isoformat(),
             "machine": machine.describe(),
             "options": self.options,

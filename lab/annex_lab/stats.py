@@ -90,19 +90,26 @@ def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str,
     return kept
 
 
-def resampled_medians(values: list[float], stream: random.Random) -> list[float]:
+def _resampled_medians(values: list[float], stream: random.Random) -> list[float]:
     if len(values) < ENOUGH_ROUNDS:
         return []
     return [statistics.median(stream.choices(values, k=len(values))) for _ in range(RESAMPLES)]
 
 
-def _interval(redrawn: dict, names: list[str], allocator: str, against: str, metric: str):
+def interval(draws: list[float]) -> tuple[float | None, float | None]:
+    """Between which 95 % of the draws lie; nothing where there are none."""
+    if not draws:
+        return None, None
+    ordered = sorted(draws)
+    return ordered[int(0.025 * len(ordered))], ordered[int(0.975 * len(ordered))]
+
+
+def _interval_of_geomean(redrawn: dict, names: list[str], allocator: str, against: str, metric: str):
     """Where 95 % of the geometric means lie when the rounds are drawn anew; nothing where there are too few rounds."""
     pairs = [(redrawn[name, allocator][metric], redrawn[name, against][metric]) for name in names]
     if any(not a or not b for a, b in pairs):
         return None, None
-    draws = sorted(geometric_mean([max(a[i], 1e-9) / max(b[i], 1e-9) for a, b in pairs]) for i in range(RESAMPLES))
-    return draws[int(0.025 * RESAMPLES)], draws[int(0.975 * RESAMPLES)]
+    return interval([geometric_mean([max(a[i], 1e-9) / max(b[i], 1e-9) for a, b in pairs]) for i in range(RESAMPLES)])
 
 
 def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[str]) -> list[Geomean]:
@@ -113,7 +120,7 @@ def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[s
     """
     stream = random.Random(1)
     medians = {key: {m: statistics.median(values[m]) for m in METRICS} for key, values in samples.items()}
-    redrawn = {key: {m: resampled_medians(values[m], stream) for m in METRICS} for key, values in samples.items()}
+    redrawn = {key: {m: _resampled_medians(values[m], stream) for m in METRICS} for key, values in samples.items()}
     found = []
     for group, names in members.items():
         for allocator in allocators:
@@ -126,7 +133,7 @@ def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[s
                     if any(a <= 0 or b <= 0 for _, a, b in pairs):
                         continue
                     ratio = geometric_mean([a / b for _, a, b in pairs])
-                    low, high = _interval(redrawn, both, allocator, against, metric)
+                    low, high = _interval_of_geomean(redrawn, both, allocator, against, metric)
                     found.append(Geomean(group, allocator, against, metric, ratio, low, high, len(both)))
     return found
 
@@ -142,8 +149,7 @@ def behind(samples: Samples, allocator: str, metric: str) -> list[Behind]:
         best = min(others, key=others.__getitem__)
         ours, theirs = samples[program, allocator][metric], samples[program, best][metric]
         ratios = [a / b for a, b in zip(ours, theirs, strict=False) if b > 0]
-        draws = sorted(resampled_medians(ratios, stream))
-        if draws and draws[int(0.025 * RESAMPLES)] > 1:
-            interval = draws[int(0.025 * RESAMPLES)], draws[int(0.975 * RESAMPLES)]
-            found.append(Behind(program, metric, best, statistics.median(ratios), *interval))
+        low, high = interval(_resampled_medians(ratios, stream))
+        if low is not None and low > 1:
+            found.append(Behind(program, metric, best, statistics.median(ratios), low, high))
     return sorted(found, key=lambda one: -one.ratio)
