@@ -3,8 +3,6 @@
 
 #include <pthread.h>
 
-#include <cstdlib>
-
 #include "core/arena.h"
 #include "front/front.h"
 #include "observe/report.h"
@@ -17,21 +15,11 @@ extern const char kLifetime = 0;
 
 namespace {
 
-// Whether libc's own allocations, such as that of a new thread's TLS vector, come to this library.
-bool libc_allocates_here() {
-  void* (*volatile get)(size_t, size_t) = calloc;
-  void (*volatile put)(void*) = free;
-  void* block = get(1, 1);
-  const bool here = arena_of(block) != nullptr;
-  put(block);
-  return here;
-}
-
 // Early (libc and the loader have allocated before, and found the library ready): ours are the first fork handlers, so
 // in fork they lock last and unlock first.
 [[gnu::constructor(101)]] void start() {
   os::read_options();
-  if (!libc_allocates_here()) front::calloc_is_not_ours();
+  front::start();
   pthread_atfork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];

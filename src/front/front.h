@@ -8,7 +8,7 @@
 //   void  release(void* block)                     free
 //   size_t give_back()                             everything free goes back to the system; bytes
 //   void  for_each_heap(visit, context)            for statistics
-//   calloc_is_not_ours()                           said at the start where libc allocates elsewhere
+//   start()                                        when the library has been loaded
 //   before_fork(), after_fork_in_parent(), after_fork_in_child()
 //   kName                                          "solo", "shared"
 #pragma once

@@ -34,6 +34,16 @@ bool order_is_known() {
   return minor >= 34 && minor <= 41;
 }
 
+// Whether libc's own allocations, such as that of a new thread's TLS vector, come to this library.
+bool libc_allocates_here() {
+  void* (*volatile get)(size_t, size_t) = calloc;
+  void (*volatile put)(void*) = free;
+  void* block = get(1, 1);
+  const bool here = arena_of(block) != nullptr;
+  put(block);
+  return here;
+}
+
 void close_fast_paths() {
   std::copy(std::begin(solo.heap.free), std::end(solo.heap.free), parked);
   std::fill(std::begin(solo.heap.free), std::end(solo.heap.free), nullptr);
@@ -120,8 +130,8 @@ size_t give_back() {
 
 void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context) { visit(solo.heap, context); }
 
-void calloc_is_not_ours() {
-  if (!is_locked()) close_fast_paths();
+void start() {
+  if (!libc_allocates_here() && !is_locked()) close_fast_paths();
 }
 
 void before_fork() {

@@ -31,7 +31,7 @@ void* allocate_aligned(size_t alignment, size_t bytes);
 size_t give_back();
 void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context);
 inline uint64_t batches_taken() { return 0; }
-void calloc_is_not_ours();
+void start();
 void before_fork();
 void after_fork_in_parent();
 void after_fork_in_child();
