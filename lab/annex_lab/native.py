@@ -1,4 +1,4 @@
-"""Compiles what the lab needs in C and C++: the runner, the toucher, the workloads."""
+"""Compiles what the lab needs in C and C++: the runner, the toucher, the timer of calls, the workloads."""
 
 import subprocess
 from pathlib import Path
@@ -16,13 +16,18 @@ def _run(command: list[str]) -> None:
         raise BuildFailed(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
 
 
-def _tool(name: str) -> Path:
-    source = paths.PACKAGE / "native" / f"{name}.c"
-    binary = paths.BENCH / name
-    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+def _compiled(name: str, output: str, flags: list[str]) -> Path:
+    """native/NAME.c compiled, where what is there is older than any of the sources (NAME.c, and headers of its own)."""
+    sources = sorted((paths.PACKAGE / "native").glob(f"{name}*.[ch]"))
+    binary = paths.BENCH / output
+    if not binary.exists() or any(binary.stat().st_mtime < source.stat().st_mtime for source in sources):
         paths.BENCH.mkdir(parents=True, exist_ok=True)
-        _run(["cc", "-O2", "-Wall", "-static", str(source), "-o", str(binary)])
+        _run(["cc", "-O2", "-Wall", *flags, str(paths.PACKAGE / "native" / f"{name}.c"), "-o", str(binary)])
     return binary
+
+
+def _tool(name: str) -> Path:
+    return _compiled(name, name, ["-static"])
 
 
 def runner() -> Path:
@@ -31,6 +36,12 @@ def runner() -> Path:
 
 def toucher() -> Path:
     return _tool("toucher")
+
+
+def latency() -> Path:
+    """The library that times calls of malloc and free; exceptions pass through its operator new."""
+    flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-fexceptions", "-fno-builtin"]
+    return _compiled("latency", "latency.so", flags)
 
 
 def workloads() -> Path:
