@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Random slots, Pareto sizes (alloc-test).");
   const uint32_t threads = options.threads();
   const uint32_t slots = options.count("--slots", 200000, "slots in each thread's table");
-  const uint64_t steps = options.work("--steps", 5000000, "slots that each thread visits");
+  const uint64_t steps = options.work("--steps", 10000000, "slots that each thread visits");
   const uint32_t max_size = options.count("--max", 65536, "largest block in bytes");
   options.done();
 

@@ -32,9 +32,10 @@ void destroy(Node* node) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  workload::Options options(argc, argv, "Binary trees built and torn down.");
+  workload::Options options(argc, argv, "Binary trees built and torn down.", workload::Chance::kNone);
+  options.one_thread();
   const uint32_t depth = options.count("--depth", 17, "depth of the deepest trees");
-  const uint64_t nodes = options.work("--nodes", 5000000, "nodes to build at each depth");
+  const uint64_t nodes = options.work("--nodes", 15000000, "nodes to build at each depth");
   options.done();
 
   uint64_t ops = 0;

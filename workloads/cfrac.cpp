@@ -134,8 +134,9 @@ Big solve(const Big& n, const std::vector<uint32_t>& base, const std::vector<Rel
 }  // namespace
 
 int main(int argc, char** argv) {
-  workload::Options options(argc, argv, "Factorization by continued fractions (cfrac).");
-  const uint64_t numbers = options.work("--numbers", 1, "numbers to factor");
+  workload::Options options(argc, argv, "Factorization by continued fractions (cfrac).", workload::Chance::kNone);
+  options.one_thread();
+  const uint64_t numbers = options.work("--numbers", 2, "numbers to factor");
   options.done();
 
   // Products of two primes each, of 33 and 34 digits.

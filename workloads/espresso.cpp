@@ -203,6 +203,7 @@ void check_same_function(Random& random, const Cover& a, const Cover& b) {
 
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "A two-level logic minimizer (espresso).");
+  options.one_thread();
   const uint64_t functions = options.work("--functions", 180, "functions to minimize");
   const uint32_t cubes = options.count("--cubes", 120, "cubes of a function before minimization");
   g_variables = options.count("--variables", 14, "variables of a function");

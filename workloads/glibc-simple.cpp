@@ -4,7 +4,9 @@
 #include "workload.h"
 
 int main(int argc, char** argv) {
-  workload::Options options(argc, argv, "Blocks of one size, allocated and freed in order (glibc-simple).");
+  workload::Options options(argc, argv, "Blocks of one size, allocated and freed in order (glibc-simple).",
+                            workload::Chance::kNone);
+  options.one_thread();
   const uint64_t blocks = options.work("--blocks", 2500000, "blocks for each of 16 pairs of size and count");
   options.done();
 

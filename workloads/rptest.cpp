@@ -76,7 +76,7 @@ uint64_t work(std::vector<Inbox>& inboxes, uint32_t id, uint64_t loops, uint32_t
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Mixed sizes, scattered frees, some by other threads (rptest).");
   const uint32_t threads = options.threads();
-  const uint64_t loops = options.work("--loops", 400, "stretches that each thread replaces");
+  const uint64_t loops = options.work("--loops", 800, "stretches that each thread replaces");
   const uint32_t window = options.count("--window", 8000, "blocks that a thread holds");
   const uint32_t low = options.count("--min", 32, "smallest block in bytes");
   const uint32_t high = options.count("--max", 16000, "largest block in bytes");

@@ -72,7 +72,8 @@ uint64_t document(Random& random, const std::vector<std::string>& words, uint32_
 
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "String churn.");
-  const uint64_t documents = options.work("--documents", 55, "documents to process");
+  options.one_thread();
+  const uint64_t documents = options.work("--documents", 110, "documents to process");
   const uint32_t lines = options.count("--lines", 2000, "lines in a document");
   options.done();
 

@@ -2,12 +2,16 @@
 //
 // A workload does a fixed amount of work (so CPU time can be compared), proves to itself that the work was right, and
 // prints one line: {"workload":..., "ops":..., "seconds":..., "score":..., "checksum":...}. ops and checksum are the
-// same on every run and under every allocator; score is ops a second, higher is better.
+// same on every run and under every allocator; score is seconds an operation, lower is better.
+//
+// All take --scale, --seed and --threads, so that they can be run alike. Where nothing is random, or one thread works,
+// the option says so.
 
 #pragma once
 
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -33,10 +37,13 @@ constexpr uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// A random stream, the same for the same seed everywhere.
+// What --seed adds to every stream's start. Nothing for 1, the default.
+inline uint64_t g_seed = 0;
+
+// A random stream, the same for the same number and --seed everywhere.
 class Random {
  public:
-  explicit constexpr Random(uint64_t seed) : state_(mix(seed + 1)) {}
+  explicit Random(uint64_t stream) : state_(mix(stream + 1 + g_seed)) {}
   constexpr uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15u); }
   // Uniform in [0, bound), for bound below 2^32.
   constexpr uint32_t below(uint32_t bound) { return static_cast<uint32_t>(((next() >> 32) * bound) >> 32); }
@@ -47,10 +54,13 @@ class Random {
   uint64_t state_;
 };
 
-// Named numbers from the command line: --name value or --name=value. Every workload has --scale (work times this).
+enum class Chance { kSeeded, kNone };  // whether a workload draws random numbers
+
+// Named numbers from the command line: --name value or --name=value. Every workload has --scale (work times this),
+// --seed, and either threads() or one_thread().
 class Options {
  public:
-  Options(int argc, char** argv, const char* about) : about_(about) {
+  Options(int argc, char** argv, const char* about, Chance chance = Chance::kSeeded) : about_(about) {
     for (int i = 1; i < argc; ++i) {
       std::string name = argv[i];
       std::string value;
@@ -64,6 +74,12 @@ class Options {
       given_.push_back({name, value, false});
     }
     scale_ = real("--scale", 1.0, "multiplies the amount of work");
+    if (chance == Chance::kSeeded) {
+      const uint32_t seed = count("--seed", 1, "number of the random streams");
+      g_seed = seed == 1 ? 0 : mix(seed + 1);
+    } else {
+      count("--seed", 1, "accepted, and changes nothing: nothing here is random");
+    }
   }
 
   double real(const char* name, double otherwise, const char* meaning) {
@@ -75,14 +91,17 @@ class Options {
       given.known = true;
       char* end = nullptr;
       const double value = strtod(given.value.c_str(), &end);
-      if (end == given.value.c_str() || *end != '\0' || value < 0) fail(given.name, "needs a number");
+      if (end == given.value.c_str() || *end != '\0' || !std::isfinite(value) || value < 0)
+        fail(given.name, "needs a number, 0 or more");
       return value;
     }
     return otherwise;
   }
 
   uint32_t count(const char* name, uint32_t otherwise, const char* meaning) {
-    return static_cast<uint32_t>(real(name, otherwise, meaning));
+    const double value = real(name, otherwise, meaning);
+    if (value > UINT32_MAX || value != std::floor(value)) fail(name, "needs a whole number below 2^32");
+    return static_cast<uint32_t>(value);
   }
 
   // An amount of work: what was asked for, times --scale, and at least 1.
@@ -94,6 +113,12 @@ class Options {
   uint32_t threads() {
     const uint32_t n = count("--threads", 2, "threads that do the work");
     return n == 0 ? 1 : n;
+  }
+
+  // For a workload of one thread.
+  void one_thread() {
+    if (count("--threads", 1, "one thread does the work: 1 is all that is accepted") != 1)
+      fail("--threads", "must be 1 here: one thread does the work");
   }
 
   // Call after the last option: prints help where asked, refuses what is unknown.
@@ -142,8 +167,8 @@ double seconds_of(Work&& work) {
 }
 
 inline void report(const char* name, uint64_t ops, double seconds, uint64_t checksum) {
-  printf("{\"workload\":\"%s\",\"ops\":%" PRIu64 ",\"seconds\":%.6f,\"score\":%.1f,\"checksum\":%" PRIu64 "}\n", name,
-         ops, seconds, static_cast<double>(ops) / (seconds > 0 ? seconds : 1e-9), checksum);
+  printf("{\"workload\":\"%s\",\"ops\":%" PRIu64 ",\"seconds\":%.6f,\"score\":%.6e,\"checksum\":%" PRIu64 "}\n", name,
+         ops, seconds, seconds / static_cast<double>(ops > 0 ? ops : 1), checksum);
 }
 
 }  // namespace workload

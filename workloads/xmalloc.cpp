@@ -75,7 +75,7 @@ uint64_t consume(Queue& queue) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Producers allocate, consumers free (xmalloc).");
   const uint32_t threads = options.threads();
-  const uint64_t batches = options.work("--batches", 60000, "batches of 256 blocks that each producer sends");
+  const uint64_t batches = options.work("--batches", 120000, "batches of 256 blocks that each producer sends");
   const uint32_t max_size = options.count("--max", 500, "largest block in bytes");
   const uint32_t limit = options.count("--queue", 16, "batches that the queue holds");
   options.done();

@@ -1,0 +1,66 @@
+// Threads that each replace random blocks of a small table of their own; no block ever crosses threads.
+// Stands for: bench-malloc-thread of the GNU C library's own benchmarks, used by the mimalloc and BatchIt papers: sizes
+// from 4 bytes to 32 KiB, the fewer the larger, drawn beforehand into a list that is gone through again and again, and
+// about a thousand blocks live in each thread.
+
+#include "block.h"
+
+using workload::Block;
+using workload::Random;
+
+namespace {
+
+struct Step {
+  uint32_t slot;
+  uint32_t size;
+};
+
+// Sizes whose logarithm is uniform: as many from 4 to 8 as from 16 to 32 KiB, so the frequency falls as 1 / size.
+std::vector<Step> draw(Random& random, uint32_t length, uint32_t slots, uint32_t low, uint32_t high) {
+  const double span = std::log(static_cast<double>(high) / low);
+  std::vector<Step> steps(length);
+  for (Step& step : steps) {
+    const double u = static_cast<double>(random.next() >> 11) * 0x1.0p-53;
+    step.slot = random.below(slots);
+    step.size = static_cast<uint32_t>(low * std::exp(u * span));
+  }
+  return steps;
+}
+
+uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, uint32_t high) {
+  constexpr uint32_t kDrawn = 8192;
+  Random random(300 + id);
+  const std::vector<Step> steps = draw(random, kDrawn, slots, low, high);
+  std::vector<Block*> blocks(slots, nullptr);
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < replacements; ++i) {
+    const Step& step = steps[i % kDrawn];
+    Block*& slot = blocks[step.slot];
+    if (slot != nullptr) sum += workload::free_block(slot);
+    slot = workload::new_block(step.size, static_cast<uint32_t>(i));
+  }
+  for (Block* block : blocks) sum += block == nullptr ? 0 : workload::free_block(block);
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  workload::Options options(argc, argv, "Random slots and sizes in each thread's own table (glibc-thread).");
+  const uint32_t threads = options.threads();
+  const uint64_t replacements = options.work("--replacements", 20000000, "blocks that each thread allocates");
+  const uint32_t slots = options.count("--slots", 1024, "blocks that a thread holds");
+  const uint32_t low = options.count("--min", 4, "smallest block in bytes");
+  const uint32_t high = options.count("--max", 32768, "largest block in bytes");
+  options.done();
+  workload::require(slots >= 1 && low >= 1 && low <= high,
+                    "--slots and --min must be 1 or more, --max no less than --min");
+
+  std::vector<uint64_t> sums(threads);
+  const double seconds = workload::seconds_of([&] {
+    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, replacements, slots, low, high); });
+  });
+  uint64_t checksum = 0;
+  for (uint64_t sum : sums) checksum += sum;
+  workload::report("glibc-thread", threads * replacements, seconds, checksum);
+}
