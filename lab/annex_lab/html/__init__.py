@@ -1,0 +1,13 @@
+"""The results as one HTML file for people: tables, pictures and commands, with nothing to load from anywhere."""
+
+from pathlib import Path
+
+
+def write(document: dict, folder: Path) -> Path:
+    """Writes folder/index.html from a results document (format 2); returns its path."""
+    from annex_lab.html import page  # here, since matplotlib takes a second that only a report is worth
+
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / "index.html"
+    target.write_text(page.render(document), encoding="utf-8")
+    return target

@@ -1,0 +1,156 @@
+"""The document as data frames: what was measured of each program under each allocator, and ratios with their noise.
+
+A row of the report is a program, or a program with a number of threads where it ran with several.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+import pandas as pd
+
+from annex_lab import stats
+from annex_lab.allocators import is_ours
+
+SEED = 1  # of the resampling, so that the same results make the same page
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    threads: int | None  # None: the program never ran to its end, so nobody knows
+    label: str
+    suite: str
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """An allocator / the yardstick: below 1 the allocator is better."""
+
+    value: float
+    low: float | None = None  # 95 % interval over resampled rounds; none from fewer than three
+    high: float | None = None
+
+    @property
+    def noise(self) -> bool:
+        return self.low is not None and self.low <= 1 <= self.high
+
+
+@cache
+def _drawn(rounds: int) -> np.ndarray:
+    """Which rounds each resampling draws."""
+    return np.random.default_rng(SEED).integers(rounds, size=(stats.RESAMPLES, rounds))
+
+
+def clean(content):
+    """Without the control characters that a command of the user's own may hold and no page can show."""
+    if isinstance(content, str):
+        return content if content.isprintable() else "".join(c if c.isprintable() else " " for c in content)
+    if isinstance(content, dict):
+        return {clean(key): clean(value) for key, value in content.items()}
+    return [clean(one) for one in content] if isinstance(content, list) else content
+
+
+class Data:
+    def __init__(self, document: dict):
+        self.document = document
+        columns = ["workload", "allocator", "threads", "round", "wall_s", "user_s", "sys_s", "peak_rss_kib"]
+        columns += ["minor_faults", "score", "disturbed"]
+        self.samples = pd.DataFrame(document["results"], columns=columns)
+        self.samples["cpu_s"] = self.samples["user_s"] + self.samples["sys_s"]
+
+    @cached_property
+    def yardstick(self) -> str | None:
+        """Whom the others are compared with: glibc, or else the first that is not ours."""
+        names = self._names()
+        if "glibc" in names:
+            return "glibc"
+        return next((name for name in names if not is_ours(name)), names[0] if names else None)
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys([*self.document["allocators"], *self.samples["allocator"]]))
+
+    @cached_property
+    def allocators(self) -> list[str]:
+        """The yardstick, then ours, then the others as the document has them."""
+        return sorted(self._names(), key=lambda name: (name != self.yardstick, not is_ours(name)))
+
+    @cached_property
+    def ours(self) -> list[str]:
+        return [name for name in self.allocators if is_ours(name)]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        ran = self.samples.groupby("workload", sort=False)["threads"].unique()
+        failed = [failure["workload"] for failure in self.document["failures"]]
+        known = self.document["programs"]
+        found = []
+        for name in dict.fromkeys([*known, *ran.index, *failed]):
+            suite = known.get(name, {}).get("suite", "own")
+            threads = sorted(int(number) for number in ran.get(name, []))
+            if not threads and name in failed:
+                found.append(Row(name, None, name, suite))
+            for number in threads:
+                found.append(Row(name, number, f"{name}, {number} thr" if len(threads) > 1 else name, suite))
+        return found
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, int, str], pd.DataFrame]:
+        keys = ["workload", "threads", "allocator"]
+        return {key: cell.sort_values("round") for key, cell in self.samples.groupby(keys, sort=False)}
+
+    def cell(self, row: Row, allocator: str) -> pd.DataFrame | None:
+        """The samples of a program under an allocator, by round."""
+        return self._cells.get((row.workload, row.threads, allocator))
+
+    def median(self, row: Row, allocator: str, metric: str) -> float | None:
+        cell = self.cell(row, allocator)
+        return None if cell is None else float(cell[metric].median())
+
+    def ratio(self, row: Row, allocator: str, metric: str) -> Ratio | None:
+        """The median of the rounds' ratios, as in the geometric means; None where no round has both above zero.
+
+        For the interval rounds are drawn anew, with replacement.
+        """
+        mine, theirs = self.cell(row, allocator), self.cell(row, self.yardstick)
+        if mine is None or theirs is None:
+            return None
+        numbers = [one["round"].to_numpy() for one in (mine, theirs)]
+        _, *places = np.intersect1d(*numbers, return_indices=True)
+        both = np.stack([one[metric].to_numpy(float)[at] for one, at in zip((mine, theirs), places, strict=True)])
+        logarithms = np.log(both[:, (both > 0).all(axis=0)])
+        if not logarithms.size:
+            return None
+        differences = logarithms[0] - logarithms[1]
+        value = float(np.exp(np.median(differences)))
+        if len(differences) < stats.ENOUGH_ROUNDS:
+            return Ratio(value)
+        draws = np.median(differences[_drawn(len(differences))], axis=1)
+        low, high = np.exp(np.quantile(draws, [0.025, 0.975]))
+        return Ratio(value, float(low), float(high))
+
+    def failure(self, row: Row, allocator: str) -> str | None:
+        """Why the program failed under the allocator, where it did."""
+        for one in self.document["failures"]:
+            same = (one["workload"], one["allocator"]) == (row.workload, allocator)
+            if same and one.get("threads", str(row.threads)) == str(row.threads):
+                return one["why"]
+        return None
+
+    @cached_property
+    def geomeans(self) -> dict[tuple[str, str, str, str], dict]:
+        keys = ("group", "allocator", "against", "metric")
+        return {tuple(one[key] for key in keys): one for one in self.document["geomeans"]}
+
+    @cached_property
+    def counts(self) -> pd.DataFrame:
+        """Callgrind's counts, by program and allocator; empty without --count."""
+        found = pd.DataFrame(self.document.get("counts", []))
+        return found.groupby(["workload", "allocator"], sort=False).median() if len(found) else found
+
+
+def geometric_mean(values: list[float]) -> float | None:
+    """Of those above zero; None where there are none."""
+    kept = [math.log(value) for value in values if value > 0]
+    return math.exp(sum(kept) / len(kept)) if kept else None
