@@ -1,7 +1,7 @@
 """How each peer is compiled: one recipe a peer, each with its upstream's own release settings and the system compiler.
 
 A recipe gets a private copy of the package (work), the number of compile jobs, and run(command, cwd); it returns the
-path of the shared library that it left.
+files that it left: the library to preload, then its companions, which the library finds beside itself by their names.
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Recipe:
     flags: str  # as the README's table shows them
-    build: Callable[[Path, int, Callable], Path]
+    build: Callable[[Path, int, Callable], list[Path]]
     env: dict[str, str] = field(default_factory=dict)  # what upstream says a program needs for it to work as intended
 
 
@@ -35,7 +35,7 @@ def jemalloc(work, jobs, run):
     # --with-version is the label that git would give: the package has no git folder to ask.
     run(["sh", "configure", "--disable-static", "--disable-doc", f"--with-version={JEMALLOC_LABEL}"], source)
     run(["make", "-j", jobs, "build_lib_shared"], source)
-    return source / "lib" / "libjemalloc.so.2"
+    return [source / "lib" / "libjemalloc.so.2"]
 
 
 def mimalloc(folder, secure=False):
@@ -43,7 +43,7 @@ def mimalloc(folder, secure=False):
         options = ["-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF", "-DMI_BUILD_TESTS=OFF"]
         options += ["-DMI_SECURE=ON"] if secure else []
         built = cmake_library(work / "c_src" / folder, options, "mimalloc", jobs, run)
-        return built / ("libmimalloc-secure.so" if secure else "libmimalloc.so")
+        return [built / ("libmimalloc-secure.so" if secure else "libmimalloc.so")]
 
     return recipe
 
@@ -51,7 +51,7 @@ def mimalloc(folder, secure=False):
 def snmalloc(target):
     def recipe(work, jobs, run):
         options = ["-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF"]
-        return cmake_library(work / "upstream", options, target, jobs, run) / f"lib{target}.so"
+        return [cmake_library(work / "upstream", options, target, jobs, run) / f"lib{target}.so"]
 
     return recipe
 
@@ -63,29 +63,95 @@ def rpmalloc(work, jobs, run):
     defines = ["-DENABLE_PRELOAD=1", "-DENABLE_OVERRIDE=1", "-DBUILD_RELEASE=1", "-DBUILD_DYNAMIC_LINK=1", "-DNDEBUG"]
     flags = ["-std=c11", "-D_GNU_SOURCE=1", "-O3", "-g", "-funroll-loops", "-fPIC", "-ftls-model=initial-exec"]
     run(["cc", *flags, *defines, "-shared", "-pthread", source / "rpmalloc.c", "-o", library, "-ldl"], source)
-    return library
+    return [library]
 
 
 # Its caches are per CPU, by restartable sequences; a thread can register only one user of those, and glibc comes first.
 TCMALLOC_ENV = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 
 
-def tcmalloc(work, jobs, run):
-    # Upstream builds with Bazel, the crate with a list of sources of its own; that list, and malloc itself, which the
-    # crate leaves out, go through CMake here.
-    listed = re.findall(r'"(c_src/[^"]+[.](?:cc|S))"', (work / "build.rs").read_text())
-    sources = sorted({one for one in listed if "bridge" not in one} | {"c_src/tcmalloc/tcmalloc/tcmalloc.cc"})
-    (work / "CMakeLists.txt").write_text(f"""
+# tcmalloc leaves huge pages to the kernel's setting "always" and asks for none itself, and nothing that can be set from
+# outside changes that. Here every piece of address space that it reserves is marked as wanting them.
+ASK_FOR_HUGE_PAGES = r"""
+#include <errno.h>
+#include <sys/mman.h>
+
+void* __real_mmap(void* hint, size_t size, int protection, int flags, int file, off_t offset);
+
+void* __wrap_mmap(void* hint, size_t size, int protection, int flags, int file, off_t offset) {
+  void* memory = __real_mmap(hint, size, protection, flags, file, offset);
+  if (memory != MAP_FAILED && (flags & MAP_ANONYMOUS) != 0 && size >= (2u << 20)) {
+    const int saved = errno;
+    madvise(memory, size, MADV_HUGEPAGE);
+    errno = saved;
+  }
+  return memory;
+}
+"""
+
+
+def tcmalloc(ask_for_huge_pages=False):
+    def recipe(work, jobs, run):
+        # Upstream builds with Bazel, the crate with a list of sources of its own; that list, and malloc itself, which
+        # the crate leaves out, go through CMake here.
+        listed = re.findall(r'"(c_src/[^"]+[.](?:cc|S))"', (work / "build.rs").read_text())
+        sources = {one for one in listed if "bridge" not in one} | {"c_src/tcmalloc/tcmalloc/tcmalloc.cc"}
+        link = "pthread"
+        if ask_for_huge_pages:
+            (work / "ask_for_huge_pages.c").write_text(ASK_FOR_HUGE_PAGES)
+            sources, link = sources | {"ask_for_huge_pages.c"}, "pthread -Wl,--wrap=mmap"
+        (work / "CMakeLists.txt").write_text(f"""
 cmake_minimum_required(VERSION 3.22)
-project(tcmalloc LANGUAGES CXX ASM)
+project(tcmalloc LANGUAGES C CXX ASM)
 set(CMAKE_CXX_STANDARD 17)
-add_library(tcmalloc SHARED {" ".join(sources)})
+add_library(tcmalloc SHARED {" ".join(sorted(sources))})
 target_include_directories(tcmalloc PRIVATE c_src/abseil-cpp c_src/tcmalloc)
 target_compile_definitions(tcmalloc PRIVATE NOMINMAX TCMALLOC_INTERNAL_8K_PAGES)
 target_compile_options(tcmalloc PRIVATE -w -ftls-model=initial-exec)
-target_link_libraries(tcmalloc PRIVATE pthread)
+target_link_libraries(tcmalloc PRIVATE {link})
 """)
-    return cmake_library(work, [], "tcmalloc", jobs, run) / "libtcmalloc.so"
+        return [cmake_library(work, [], "tcmalloc", jobs, run) / "libtcmalloc.so"]
+
+    return recipe
+
+
+def gperftools(work, jobs, run):
+    options = ["-Dgperftools_build_minimal=ON", "-DGPERFTOOLS_BUILD_STATIC=OFF", "-DBUILD_TESTING=OFF"]
+    options += ["-Dgperftools_build_benchmark=OFF"]
+    return [cmake_library(work, options, "tcmalloc_minimal", jobs, run) / "libtcmalloc_minimal.so"]
+
+
+def tbb(work, _jobs, run):
+    # Compiled by upstream. The proxy has the malloc names and needs the library with the allocator; as shipped it finds
+    # that only on the library path of whoever starts the program.
+    folder = next(work.glob("*.data")) / "data" / "lib"
+    proxy, allocator = folder / "libtbbmalloc_proxy.so.2", folder / "libtbbmalloc.so.2"
+    run(["patchelf", "--set-rpath", "$ORIGIN", proxy], work)
+    return [proxy, allocator]
+
+
+def scudo(work, _jobs, _run):
+    return [next(work.glob("usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.scudo_standalone-x86_64.so"))]
+
+
+# C11's name for memalign came after dlmalloc's last version. Left to glibc, its blocks would reach dlmalloc's free.
+DLMALLOC_ALIGNED_ALLOC = """
+#include <stddef.h>
+
+void* memalign(size_t alignment, size_t size);
+
+void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+"""
+
+
+def dlmalloc(work, _jobs, run):
+    # The crate's copy is Doug Lea's file with changes for systems without libc, all of them under #ifdef PORTABLE.
+    library, more = work / "libdlmalloc.so", work / "aligned_alloc.c"
+    more.write_text(DLMALLOC_ALIGNED_ALLOC)
+    # A compiler that knows malloc makes its calloc, malloc and then memset, into a call of calloc: itself.
+    flags = ["-O3", "-fno-builtin-malloc", "-fPIC", "-DUSE_LOCKS=1", "-DNDEBUG", "-w"]
+    run(["cc", *flags, "-shared", "-pthread", work / "malloc.c", more, "-o", library], work)
+    return [library]
 
 
 RECIPES = {
@@ -103,5 +169,14 @@ RECIPES = {
         "CMake Release, target snmallocshim-checks: the same, with every check", snmalloc("snmallocshim-checks")
     ),
     "rpmalloc": Recipe("-O3 -funroll-loops -DNDEBUG -DENABLE_PRELOAD -DENABLE_OVERRIDE, initial-exec TLS", rpmalloc),
-    "tcmalloc": Recipe("-O3 -DNDEBUG, 8 KiB pages, initial-exec TLS", tcmalloc, TCMALLOC_ENV),
+    "tcmalloc": Recipe("CMake Release: -O3 -DNDEBUG, 8 KiB pages, initial-exec TLS", tcmalloc(), TCMALLOC_ENV),
+    "tcmalloc-thp": Recipe(
+        "CMake Release: -O3 -DNDEBUG, 8 KiB pages, initial-exec TLS; mmap wrapped with madvise(MADV_HUGEPAGE)",
+        tcmalloc(ask_for_huge_pages=True),
+        TCMALLOC_ENV,
+    ),
+    "gperftools": Recipe("CMake Release, target tcmalloc_minimal: -O3 -DNDEBUG", gperftools),
+    "tbb": Recipe("compiled by upstream (oneAPI's wheel); RUNPATH $ORIGIN added", tbb),
+    "scudo": Recipe("compiled by Debian with clang: the standalone Scudo of LLVM's compiler-rt", scudo),
+    "dlmalloc": Recipe("-O3 -fno-builtin-malloc -DUSE_LOCKS=1 -DNDEBUG; aligned_alloc added, as memalign", dlmalloc),
 }

@@ -1,27 +1,50 @@
-"""The allocators by name: where the library is, which version, and whether it is there."""
+"""The allocators by name: where the library is, which version, how it is run, and whether it is there.
 
+Three kinds: Annex's flavours (OURS), other allocators as their makers ship them (PEERS, the everyday ones of them in
+CORE), and peers that are told to use huge pages, or not to (VARIANTS), for a comparison of like with like.
+"""
+
+import dataclasses
 import hashlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from annex_lab import paths
+from annex_lab import paths, sample
 
-OURS = ("annex", "annex-solo", "annex-offload")
-PEERS = (
-    "glibc",
-    "jemalloc",
-    "mimalloc2",
-    "mimalloc3",
-    "mimalloc3-secure",
-    "snmalloc",
-    "snmalloc-checks",
-    "rpmalloc",
-    "tcmalloc",
-)
+OURS = ("annex-solo", "annex")
+LATER = ("annex-offload",)  # found where someone has built it, and in no group
+CORE = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", "tcmalloc")
+PEERS = (*CORE, "mimalloc3-secure", "snmalloc-checks", "gperftools", "tbb", "scudo", "dlmalloc")
+
+RELEASE_FLAGS = "CMake preset release: -O3 -DNDEBUG, hidden symbols, no exceptions, bound at start (-z now)"
+
+
+@dataclass(frozen=True)
+class Variant:
+    base: str  # the library that peers/build makes; a peer, or the variant's own
+    env: dict[str, str]
+    what: str
+
+
+VARIANTS_OF = {
+    "glibc-thp": Variant("glibc", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}, "glibc asking for huge pages"),
+    "jemalloc-thp": Variant("jemalloc", {"MALLOC_CONF": "thp:always"}, "jemalloc asking for huge pages"),
+    "tcmalloc-thp": Variant(
+        "tcmalloc-thp", {}, "tcmalloc asking for huge pages: it has no setting for that, so its mmap is wrapped"
+    ),
+    "mimalloc2-nothp": Variant("mimalloc2", {"MIMALLOC_ALLOW_THP": "0"}, "mimalloc 2 in a process without huge pages"),
+    "mimalloc3-nothp": Variant("mimalloc3", {"MIMALLOC_ALLOW_THP": "0"}, "mimalloc 3 in a process without huge pages"),
+}
+VARIANTS = tuple(VARIANTS_OF)
+GROUPS = {"ours": OURS, "core": CORE, "peers": PEERS, "variants": VARIANTS, "all": (*OURS, *PEERS, *VARIANTS)}
+
+# Variables that hold a list of settings: those of an allocator and of its variant are both meant.
+_LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ","}
 
 
 def is_ours(name: str) -> bool:
@@ -30,7 +53,11 @@ def is_ours(name: str) -> bool:
 
 
 class Unavailable(Exception):
-    """The allocator cannot be measured here; the message says what to do."""
+    """The allocator cannot be measured here; the message says why, or what to do."""
+
+
+class UnknownAllocator(Unavailable):
+    """Nothing has that name."""
 
 
 @dataclass(frozen=True)
@@ -39,32 +66,54 @@ class Allocator:
     library: Path | None  # None: glibc, nothing is preloaded
     version: str
     env: dict[str, str] = field(default_factory=dict)  # what a program needs for it to work as its makers intend
+    flags: str = ""  # how it was compiled, in words
+    companions: tuple[Path, ...] = ()  # files that the library needs in its own folder, under these very names
 
     @property
     def preload(self) -> str:
         return str(self.library) if self.library else ""
 
 
-def _digest(library: Path) -> str:
-    return hashlib.sha256(library.read_bytes()).hexdigest()[:12]
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
-def _peer(name: str) -> Allocator:
+def merged(env: dict[str, str], more: dict[str, str]) -> dict[str, str]:
+    """Both environments; where both set a variable the second counts, or is appended if it is a list of settings."""
+    both = {**env, **more}
+    for name, separator in _LISTS.items():
+        if name in env and name in more:
+            both[name] = separator.join((env[name], more[name]))
+    return both
+
+
+def _built(name: str) -> Allocator:
+    """What peers/build has made under that name."""
     if name == "glibc":
-        return Allocator(name, None, os.confstr("CS_GNU_LIBC_VERSION").split()[-1])
+        return Allocator(name, None, os.confstr("CS_GNU_LIBC_VERSION").split()[-1], flags="the distribution's")
     manifest = paths.PEERS / "manifest.json"
     known = json.loads(manifest.read_text()) if manifest.exists() else {}
+    entry = known.get(name, {})
+    if entry.get("status") == "failed":
+        raise Unavailable(f"{name} could not be had: {entry['why']}")
     library = paths.PEERS / f"{name}.so"
-    if known.get(name, {}).get("status") != "ready" or not library.exists():
+    companions = tuple(paths.PEERS / file for file in entry.get("companions", ()))
+    if entry.get("status") != "ready" or not all(file.exists() for file in (library, *companions)):
         raise Unavailable(f"{name} is not built: run peers/build {name}")
-    return Allocator(name, library, known[name]["version"], known[name].get("env", {}))
+    return Allocator(name, library, entry["version"], entry["env"], entry["flags"], companions)
+
+
+def _variant(name: str) -> Allocator:
+    variant = VARIANTS_OF[name]
+    base = _built(variant.base)
+    return dataclasses.replace(base, name=name, env=merged(base.env, variant.env))
 
 
 def _ours(name: str) -> Allocator:
     library = paths.RELEASE / f"lib{name}.so"
     if not library.exists():
         raise Unavailable(f"{name} is not built: cmake --preset release && cmake --build --preset release")
-    return Allocator(name, library, f"build {_digest(library)}")
+    return Allocator(name, library, f"build {digest(library)}", flags=RELEASE_FLAGS)
 
 
 def find(name: str) -> Allocator:
@@ -73,29 +122,90 @@ def find(name: str) -> Allocator:
         label, _, library = name.partition("=")
         if not Path(library).is_file():
             raise Unavailable(f"{label}: there is no library {library}")
-        return Allocator(label, Path(library).resolve(), f"file {_digest(Path(library))}")
+        return Allocator(label, Path(library).resolve(), f"file {digest(Path(library))}")
+    if name in VARIANTS:
+        return _variant(name)
     if name in PEERS:
-        return _peer(name)
-    if name in OURS:
+        return _built(name)
+    if name in OURS + LATER:
         return _ours(name)
-    raise Unavailable(f"no allocator is called {name}: {', '.join(OURS + PEERS)}, or NAME=/path/to/lib.so")
+    known = ", ".join(GROUPS["all"])
+    raise UnknownAllocator(
+        f"no allocator is called {name}: {known}; or NAME=/path/to/lib.so; or a group: {', '.join(GROUPS)}"
+    )
+
+
+def expand(names: Iterable[str]) -> list[str]:
+    """The names with the groups among them spelled out, each once, in the order given."""
+    return list(dict.fromkeys(one for name in names for one in GROUPS.get(name, (name,))))
 
 
 def build_missing(names: list[str]) -> None:
     """Has peers/build make those peers that are not there yet; what cannot be made is left for find() to say."""
     missing = []
-    for name in names:
-        if name not in PEERS:
+    for name in expand(names):
+        if name not in PEERS + VARIANTS:
             continue
         try:
             find(name)
         except Unavailable:
-            missing.append(name)
+            missing.append(VARIANTS_OF[name].base if name in VARIANTS else name)
     if missing:
-        subprocess.run([str(paths.ROOT / "peers" / "build"), *missing], stdout=sys.stderr, check=False)
+        command = [str(paths.ROOT / "peers" / "build"), *dict.fromkeys(missing)]
+        subprocess.run(command, stdout=sys.stderr, check=False)
 
 
-def for_suite(suite: str) -> list[str]:
-    """What is compared by default: every peer, with the Annex that suits the suite."""
-    ours = {"single": ["annex-solo"], "multi": ["annex"], "all": ["annex-solo", "annex"]}[suite]
-    return [*ours, *PEERS]
+def page_policy(allocator: Allocator) -> str:
+    """How much of a heap lies on huge pages under this allocator, as measured: peers/pages.cpp says how."""
+    answers = paths.PEERS / "pages.json"
+    try:
+        program = _pages_program()
+        env = sample.environment(allocator.env)
+        key = _policy_key(program, allocator, env)
+        known = json.loads(answers.read_text()) if answers.exists() else {}
+        if key not in known:
+            known[key] = policy_in_words(_measure_pages(program, allocator, env))
+            fresh = answers.with_suffix(f".{os.getpid()}")
+            fresh.write_text(json.dumps(known, indent=1) + "\n")
+            fresh.replace(answers)
+        return known[key]
+    except (OSError, subprocess.SubprocessError, ValueError, Unavailable) as why:
+        return f"unknown: {why}"
+
+
+def _pages_program() -> Path:
+    program, source = paths.PEERS / "pages", paths.ROOT / "peers" / "pages.cpp"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        subprocess.run([str(paths.ROOT / "peers" / "build"), "--programs"], check=True, capture_output=True)
+    return program
+
+
+def _measure_pages(program: Path, allocator: Allocator, env: dict[str, str]) -> dict[str, float]:
+    preload = {"LD_PRELOAD": allocator.preload} if allocator.library else {}
+    done = subprocess.run([str(program)], env={**env, **preload}, capture_output=True, text=True, timeout=60)
+    # A library that cannot be loaded is only warned of, and glibc would be measured under its name.
+    if done.returncode != 0 or "cannot be preloaded" in done.stderr:
+        last = done.stderr.strip().splitlines()[-1:]
+        raise Unavailable(" ".join([f"the program that asks ended with {done.returncode}", *last]))
+    return json.loads(done.stdout)
+
+
+def policy_in_words(measured: dict[str, float]) -> str:
+    """The figures of peers/pages.cpp for a table's cell."""
+
+    def part(kind: str) -> str:
+        huge, resident = round(measured[f"{kind}_huge_mib"]), round(measured[f"{kind}_mib"])
+        return f"{huge} of {resident} MiB" if huge else "none"
+
+    small, large = part("small"), part("large")
+    if small == large == "none":
+        return "huge pages: none"
+    return f"huge pages: small blocks {small}, large {large}"
+
+
+def _policy_key(program: Path, allocator: Allocator, env: dict[str, str]) -> str:
+    """Changes whenever the answer may: with the library, its settings, the kernel and its setting, the program."""
+    kernel = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    files = [program, *([allocator.library] if allocator.library else []), *allocator.companions]
+    parts = [allocator.version, env, kernel.read_text() if kernel.exists() else "", os.uname().release]
+    return hashlib.sha256(json.dumps([parts, [digest(file) for file in files]], sort_keys=True).encode()).hexdigest()

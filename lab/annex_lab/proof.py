@@ -1,9 +1,12 @@
 """Proof that a preloaded library serves a program's malloc: the dynamic linker says which symbol it bound to what."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 FAMILY = ("malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "memalign", "malloc_usable_size")
+# An allocator may look these up in libc for itself: for blocks that libc gave before it was there (tbb's does).
+FOR_OLD_BLOCKS = ("free", "realloc", "malloc_usable_size")
 _BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(\w+)'")
 
 
@@ -29,30 +32,35 @@ def bindings(lines: list[str]) -> set[tuple[str, str, str]]:
     return found
 
 
-def stray(found: set[tuple[str, str, str]], library: str) -> set[tuple[str, str]]:
-    """(symbol, object) where a reference ends in an object other than the library.
+def stray(found: set[tuple[str, str, str]], libraries: Iterable[str | Path]) -> set[tuple[str, str]]:
+    """(symbol, object) where a reference ends in an object other than the allocator's own.
 
     A program that takes the address of free has an entry of its own for it, to which other libraries' references are
-    bound too; it only jumps on. So an object is no stray where its own reference to the symbol goes to the library.
+    bound too; it only jumps on. So an object is no stray where its own reference to the symbol goes to the allocator.
+    Nor is what the allocator itself would hand an old block of libc's to; but where it takes memory from libc's malloc,
+    libc is what would be measured.
     """
-    name = Path(library).name
-    forwards = {(symbol, referrer) for symbol, referrer, target in found if Path(target).name == name}
+    names = {Path(library).name for library in libraries}
+    forwards = {(symbol, referrer) for symbol, referrer, target in found if Path(target).name in names}
     return {
         (symbol, target)
-        for symbol, _referrer, target in found
-        if Path(target).name != name and (symbol, target) not in forwards
+        for symbol, referrer, target in found
+        if Path(target).name not in names
+        and (symbol, target) not in forwards
+        and not (Path(referrer).name in names and symbol in FOR_OLD_BLOCKS)
     }
 
 
-def complaint(folder: Path, library: str) -> str | None:
-    """None where every reference of the run's programs went to the library, else what is wrong."""
+def complaint(folder: Path, library: str, companions: Iterable[Path] = ()) -> str | None:
+    """None where every reference of the run's programs went to the library or its companions, else what is wrong."""
     files = sorted(folder.glob("bindings.*"))
     if not files:
         return "the dynamic linker wrote nothing: a static program?"
+    own = [library, *companions]
     served = False
     for file in files:
         found = bindings(file.read_text(errors="replace").splitlines())
-        strays = sorted(stray(found, library))
+        strays = sorted(stray(found, own))
         if strays:
             return ", ".join(f"{symbol} is served by {Path(target).name}" for symbol, target in strays)
         served = served or bool(found)
