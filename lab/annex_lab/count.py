@@ -83,8 +83,9 @@ def complaint(profile: str, expected: str) -> str | None:
     """
     called = {Path(object_).name: names for object_, names in callers(profile).items()}
     for name, functions in called.items():
-        # The linker has a malloc of its own, until the program's is there.
-        if name != expected and not name.startswith("ld-") and functions & FAMILY:
+        # The linker has a malloc of its own, until the program's is there. "???" is code outside of any .text section,
+        # such as tcmalloc's fast paths.
+        if name not in (expected, "???") and not name.startswith("ld-") and functions & FAMILY:
             return f"{min(functions & FAMILY)} is served by {name}"
     return None if expected in called else f"{expected} was never called"
 

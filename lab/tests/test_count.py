@@ -179,4 +179,5 @@ def test_who_serves_malloc_is_told_by_who_was_called():
     assert count.complaint(PROFILE, "liballoc.so") is None
     assert count.complaint(PROFILE, "libother.so") == "malloc is served by liballoc.so"
     assert count.complaint(PROFILE.replace("malloc", "alias"), "libother.so") == "libother.so was never called"
-    assert count.complaint(PROFILE.replace("liballoc.so", "ld-linux-x86-64.so.2"), "libc.so.6") is not None
+    elsewhere = PROFILE.replace("/lib/liballoc.so", "???")  # in nobody's .text: neither proof nor disproof
+    assert count.complaint(elsewhere, "libother.so") == "libother.so was never called"
