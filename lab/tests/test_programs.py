@@ -1,10 +1,13 @@
 """The lists of programs, and the inputs they are given."""
 
+import dataclasses
 import hashlib
+import re
+import subprocess
 
 import pytest
 
-from annex_lab import programs
+from annex_lab import paths, programs, sample
 from annex_lab.programs import inputs, model, servers
 
 
@@ -23,8 +26,38 @@ def test_choosing_by_suite_and_by_name():
     assert everywhere == {p.name for p in programs.all_programs() if not p.by_name_only}
     assert programs.choose("single", ["redis-io-threads"])[0].by_name_only
     assert [p.name for p in programs.choose("single", ["larson", "sqlite3"])] == ["larson", "sqlite3"]
+    assert {p.kind for p in programs.choose("real")} == {"program"}
     with pytest.raises(programs.UnknownProgram, match="nonesuch"):
         programs.choose("all", ["nonesuch"])
+    with pytest.raises(programs.UnknownProgram, match=r"no suite is called nonesuch.*speedmalloc"):
+        programs.choose("nonesuch")
+
+
+def test_a_paper_is_a_suite_and_papers_are_all_of_them():
+    papers = {p.name for p in programs.choose("papers")}
+    assert papers == {p.name for group in programs.GROUPS for p in programs.choose(group)}
+    for program in programs.all_programs():
+        assert set(program.groups) <= set(programs.GROUPS), program.name
+    assert {p.name for p in programs.choose("speedmalloc")} >= {"larson", "gap-bfs", "gap-bc", "nas-dc", "redis-spop"}
+    mallacc = {"tp", "tp-small", "sized-deletes", "gauss", "gauss-free", "antagonist", "perl-hashes", "xalan", "xapian"}
+    assert {p.name for p in programs.choose("mallacc")} == mallacc
+    assert [p.name for p in programs.choose("nextgen")] == ["xalan"]
+
+
+def test_the_quick_suite_is_a_fair_sample():
+    quick = programs.choose("quick")
+    assert 12 <= len(quick) <= 14
+    for is_so in (lambda p: p.suite == "single", lambda p: p.kind == "program"):
+        assert sum(map(is_so, quick)) * 2 == len(quick)
+
+
+def test_every_workload_of_the_build_is_a_program():
+    lists = (paths.ROOT / "workloads" / "CMakeLists.txt").read_text()
+    for suite in ("single", "multi"):
+        built = re.search(rf"set\(annex_{suite}_workloads([^)]*)\)", lists)
+        assert built is not None
+        here = {p.name for p in programs.all_programs() if p.kind == "workload" and p.suite == suite}
+        assert here == set(built.group(1).split())
 
 
 def test_every_program_can_say_how_it_is_run(context):
@@ -32,6 +65,37 @@ def test_every_program_can_say_how_it_is_run(context):
         task = program.run(context)
         argv = task.command.argv if isinstance(task, model.Server) else task.argv
         assert all(isinstance(part, str) for part in argv), program.name
+
+
+def test_a_program_says_what_is_typed_without_this_machines_folders(context, tmp_path):
+    for program in programs.all_programs():
+        line = program.command(context)
+        assert str(tmp_path) not in line and str(paths.ROOT) not in line, line
+    by_name = {p.name: p.command(context) for p in programs.all_programs()}
+    assert by_name["larson"] == "larson --scale 1.0 --threads 2"
+    assert by_name["sqlite3"] == "sqlite3 -batch :memory: < sqlite3-60000.sql"
+    assert by_name["python-hello"] == "PYTHONMALLOC=malloc PYTHONHASHSEED=0 python3 -c 'print(1)'"
+    assert by_name["ls"] == "ls -l /usr/lib"  # the system's own folders tell nothing
+    server, client = by_name["redis-spop"].split(" <- ")
+    assert server.startswith("redis-server ") and client.startswith("redis-benchmark -s redis.sock -t sadd,spop ")
+
+
+def test_paths_are_shortened_and_nothing_else(context, tmp_path):
+    (tmp_path / "my file").touch()
+    cases = {
+        f"{tmp_path}/my file": "'my file'",
+        f"--input={tmp_path}/new": "--input=new",
+        f"-I{tmp_path}": f"-I{tmp_path.name}",
+        str(context.scratch / "gone" / "x"): "x",
+        "/dev/null": "/dev/null",
+        "a/b": "a/b",
+        "/x/{print}": "'/x/{print}'",
+        "/": "/",
+    }
+    for argument, shown in cases.items():
+        command = model.Command(["/opt/bin/tool", argument], {"SECRET": "1"})
+        program = model.Program("p", "own", "", lambda _context, command=command: command)
+        assert program.command(context) == f"tool {shown}"
 
 
 MAKERS = [
@@ -79,16 +143,40 @@ def test_a_changed_generator_has_a_new_folder(tmp_path):
 
 
 def test_outputs_are_compared_without_what_may_differ():
-    first = b'{"workload":"x","ops":5,"seconds":0.5,"score":10.0,"checksum":7}\n'
-    second = b'{"workload":"x","ops":5,"seconds":0.25,"score":20.0,"checksum":7}\n'
+    first = b'{"workload":"x","ops":5,"seconds":0.5,"score":1.000000e-01,"checksum":7}\n'
+    second = b'{"workload":"x","ops":5,"seconds":0.25,"score":5.000000e-02,"checksum":7}\n'
     assert model.workload_output(first) == model.workload_output(second) == "5 7"
-    assert model.workload_score(second) == 20.0
+    assert model.workload_score(second) == 0.05
     assert model.sorted_output(b"b\na\n") == model.sorted_output(b"a\nb\n")
     assert model.whole_output(b"a") != model.whole_output(b"b")
 
 
-def test_redis_score_is_the_geometric_mean_of_the_rates():
-    output = '"test","rps","avg_latency_ms"\n"SET","100.0","1"\n"GET","400.0","1"\n'
-    assert servers.redis_score(output) == pytest.approx(200.0)
+def test_redis_score_is_the_geometric_mean_of_seconds_a_request():
+    output = '"test","rps","avg_latency_ms"\n"SADD","100.0","1"\n"SPOP","400.0","1"\n'
+    assert servers.redis_score(output) == pytest.approx(1 / 200)
+    assert servers.redis_score(output, "spop") == pytest.approx(1 / 400)
     with pytest.raises(ValueError):
         servers.redis_score("")
+    with pytest.raises(ValueError, match="lpop"):
+        servers.redis_score(output, "lpop")
+
+
+@pytest.mark.skipif(
+    programs.choose("all", ["xapian"])[0].missing() != [], reason="python3-xapian is not installed (lab/apt.txt)"
+)
+def test_searches_find_the_same_each_time(tmp_path, context):
+    inputs.search_index(tmp_path / "index", 300000)
+    assert not list(tmp_path.glob("*.txt"))
+    script = [inputs.SYSTEM_PYTHON, inputs.SCRIPTS / "xapian_search.py", tmp_path / "index", "60"]
+    runs = [subprocess.run(script, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    documents, terms, found, _digest = map(int, runs[0].split())
+    assert runs[0] == runs[1]
+    assert documents > 200 and terms > 500 and found > 100
+
+
+def test_redis_is_measured_by_one_command(context):
+    program = programs.choose("all", ["redis-lpop"])[0]
+    if program.missing():
+        pytest.skip("redis is not installed (lab/apt.txt)")
+    taken = sample.run(program, dataclasses.replace(context, scale=0.001), "")
+    assert taken.score is not None and 0 < taken.score < 0.1 and taken.cpu_s > 0

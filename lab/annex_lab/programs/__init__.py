@@ -3,6 +3,24 @@
 from annex_lab.programs import parallel, servers, single, small, workloads
 from annex_lab.programs.model import Program
 
+# The papers whose programs are here, or real ones that stand for theirs (SPEC's cannot be had freely).
+GROUPS = {
+    "speedmalloc": "SpeedMalloc: Mimalloc-bench, GAP, NAS and Redis",
+    "mallacc": "Mallacc: its microbenchmarks, perl, xalan and xapian",
+    "batchit": "BatchIt: message passing, and what it takes from mimalloc-bench",
+    "nextgen": "NextGen-Malloc: xalan",
+    "exgen": "Exgen-Malloc: programs standing for SPEC's that allocate much",
+}
+SUITES = {
+    "quick": "a dozen, real and not, of one thread and of several, for a first answer",
+    "papers": "what the papers measure, or what stands for it",
+    "real": "real programs on generated inputs",
+    "single": "those that allocate with one thread",
+    "multi": "those that allocate with several threads",
+    "all": "all",
+    **GROUPS,
+}
+
 
 class UnknownProgram(Exception):
     pass
@@ -13,11 +31,23 @@ def all_programs() -> list[Program]:
     return [program for programs in lists for program in programs]
 
 
+def _is_of(program: Program, suite: str) -> bool:
+    if suite == "quick":
+        return program.quick
+    if suite == "papers":
+        return bool(program.groups)
+    if suite == "real":
+        return program.kind == "program"
+    return suite in ("all", program.suite, *program.groups)
+
+
 def choose(suite: str, names: list[str] | None = None) -> list[Program]:
-    """The programs of a suite ("single", "multi" or "all"), or those named, whatever their suite."""
+    """The programs of a suite (a key of SUITES), or those named, whatever their suite."""
     programs = all_programs()
     if not names:
-        return [p for p in programs if suite in ("all", p.suite) and not p.by_name_only]
+        if suite not in SUITES:
+            raise UnknownProgram(f"no suite is called {suite}; there are: {', '.join(SUITES)}")
+        return [p for p in programs if _is_of(p, suite) and not p.by_name_only]
     by_name = {program.name: program for program in programs}
     unknown = [name for name in names if name not in by_name]
     if unknown:

@@ -9,7 +9,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from annex_lab import paths
 from annex_lab.programs.model import Context
+
+SCRIPTS = paths.PACKAGE / "inputs"  # what interpreters run, some of it to make inputs
+SYSTEM_PYTHON = "/usr/bin/python3"  # which sees Debian's modules
 
 GIT_ENV = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -20,8 +24,9 @@ GIT_ENV = {
 
 
 def folder(data: Path) -> Path:
-    """Where inputs lie: a folder that goes with this file's text, so that a changed generator makes its inputs anew."""
-    here = data / hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+    """Where inputs lie: a folder that goes with the generators' text, so that a changed one makes its inputs anew."""
+    generators = Path(__file__).read_bytes() + (SCRIPTS / "xapian_index.py").read_bytes()
+    here = data / hashlib.sha256(generators).hexdigest()[:12]
     for other in data.glob("*") if data.exists() else []:
         if other != here:
             shutil.rmtree(other, ignore_errors=True) if other.is_dir() else other.unlink()
@@ -66,6 +71,15 @@ def text(path: Path, length: int) -> None:
             line = " ".join(vocabulary[int(len(vocabulary) * stream.random() ** 4)] for _ in range(12)) + "\n"
             file.write(line)
             written += len(line)
+
+
+def search_index(path: Path, length: int) -> None:
+    """A Xapian index of a text of about `length` bytes, a document of every 12 lines."""
+    source = path.with_name(path.name + ".txt")
+    text(source, length)
+    script = SCRIPTS / "xapian_index.py"
+    subprocess.run([SYSTEM_PYTHON, str(script), str(source), str(path), "12"], check=True)
+    source.unlink()
 
 
 def sql_script(path: Path, rows: int) -> None:

@@ -3,6 +3,9 @@
 import dataclasses
 import hashlib
 import json
+import os
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +22,7 @@ class Context:
     scale: float = 1.0
     threads: int = 2
     limit_s: float = 120.0  # a run that takes longer is ended and counts as failed
+    cpus: tuple[int, ...] = ()  # those that the program is bound to; none: any
 
     def work(self, amount: int) -> int:
         return max(1, round(amount * self.scale))
@@ -40,7 +44,7 @@ class Server:
     command: Command
     ready: Callable[[], bool]
     client: list[str]
-    score: Callable[[str], float]  # from the client's output, higher is better
+    score: Callable[[str], float]  # from the client's output, seconds a request: lower is better
 
 
 def whole_output(stdout: bytes) -> str:
@@ -59,7 +63,30 @@ def workload_output(stdout: bytes) -> str:
 
 
 def workload_score(stdout: bytes) -> float:
+    """Seconds an operation."""
     return json.loads(stdout)["score"]
+
+
+# Folders that are the same everywhere, and tell nothing of the machine or its owner.
+_PUBLIC = ("/usr/", "/bin/", "/lib/", "/etc/", "/dev/")
+
+
+def _without_folders(argument: str, context: Context) -> str:
+    """A path outside the system's folders by its last part alone, also as the value of an option (--in=/x/y, -I/x/y).
+
+    What only looks like a path, such as awk's /x/{print}, stays: it does not exist, and neither does where it would be.
+    """
+    match = re.fullmatch(r"(-[\w-]+=?)?(/.+)", argument, re.DOTALL)
+    if match is None or match[2].startswith(_PUBLIC):
+        return argument
+    path = Path(match[2])
+    ours = any(path.is_relative_to(folder) for folder in (context.data, context.scratch, context.workloads))
+    there = path.exists() or (path.parent != Path("/") and path.parent.exists())
+    return (match[1] or "") + path.name if ours or there else argument
+
+
+def _typed(argv: list[str], context: Context) -> str:
+    return shlex.join([os.path.basename(argv[0]), *(_without_folders(part, context) for part in argv[1:])])
 
 
 @dataclass(frozen=True)
@@ -80,6 +107,8 @@ class Program:
     # Its output may differ from run to run: compared only where two runs under glibc agree.
     may_vary: bool = False
     threads: int | None = None  # its own number of threads, whatever the context's
+    groups: tuple[str, ...] = ()  # the papers that measure it, or what it stands for: GROUPS in programs/__init__.py
+    quick: bool = False  # of the quick suite
 
     def with_threads(self, threads: int) -> "Program":
         """The same with that many threads, under a name that says so."""
@@ -88,6 +117,17 @@ class Program:
             return self.run(dataclasses.replace(context, threads=threads))
 
         return dataclasses.replace(self, name=f"{self.name}/{threads}", run=run, threads=threads)
+
+    def command(self, context: Context) -> str:
+        """What is run, as people would type it, without the folders of this machine; a server, then its client."""
+        task = self.run(context)
+        command = task.command if isinstance(task, Server) else task
+        # The environment of a command of the user's own is the user's, and nobody else's business.
+        settings = [] if self.suite == "own" else [f"{name}={shlex.quote(v)}" for name, v in command.env.items()]
+        line = " ".join([*settings, _typed(command.argv, context)])
+        if command.stdin:
+            line += f" < {shlex.quote(command.stdin.name)}"
+        return f"{line} <- {_typed(task.client, context)}" if isinstance(task, Server) else line
 
     def missing(self) -> list[str]:
         return [need for need in self.needs if shutil.which(need) is None and not Path(need).exists()]

@@ -23,8 +23,10 @@ def on_input(
     env: dict[str, str] | None = None,
     stdin: bool = False,
     output: Callable[[bytes], str] = whole_output,
+    **more,
 ) -> Program:
-    """`source` names the input, which programs may share; `stdin` gives it as standard input too."""
+    """`source` names the input, which programs may share; `stdin` gives it as standard input too; `more` is the
+    Program's."""
 
     def path(context: Context) -> Path:
         return inputs.place(context, source, work)
@@ -36,4 +38,4 @@ def on_input(
         where = path(context)
         return Command([str(part) for part in argv(context, where)], env=env or {}, stdin=where if stdin else None)
 
-    return Program(name, suite, what, run, needs=needs, prepare=prepare, output=output)
+    return Program(name, suite, what, run, needs=needs, prepare=prepare, output=output, **more)

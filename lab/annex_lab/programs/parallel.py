@@ -1,20 +1,23 @@
 """Real programs that use several threads, on generated inputs."""
 
 from annex_lab.programs import inputs
+from annex_lab.programs.inputs import SCRIPTS
 from annex_lab.programs.model import Command, Context, Program, sorted_output
 from annex_lab.programs.on_input import on_input
-from annex_lab.programs.single import COMMITS, PYTHON, PYTHON_ENV, SCRIPTS, git_pack
+from annex_lab.programs.single import COMMITS, PYTHON, PYTHON_ENV, git_pack
 
 TEXT = 24_000_000  # bytes
 
 
-def _script(name: str, what: str, interpreter: list[str], script: str, work: int, env: dict[str, str]) -> Program:
+def _script(
+    name: str, what: str, interpreter: list[str], script: str, work: int, env: dict[str, str], **more
+) -> Program:
     """An interpreter on a script of ours, whose arguments are the amount of work and the number of threads."""
 
     def run(context: Context) -> Command:
         return Command([*interpreter, str(SCRIPTS / script), str(context.work(work)), str(context.threads)], env=env)
 
-    return Program(name, "multi", what, run, needs=(interpreter[0],))
+    return Program(name, "multi", what, run, needs=(interpreter[0],), **more)
 
 
 PROGRAMS = [
@@ -25,6 +28,7 @@ PROGRAMS = [
         "threads.py",
         600000,
         PYTHON_ENV,
+        quick=True,
     ),
     _script(
         "perl-threads",
@@ -33,6 +37,7 @@ PROGRAMS = [
         "threads.pl",
         150,
         {"PERL_HASH_SEED": "0"},
+        quick=True,
     ),
     on_input(
         "xz",

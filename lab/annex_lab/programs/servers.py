@@ -20,15 +20,20 @@ def _answers(path: Path) -> bool:
             return False
 
 
-def redis_score(output: str) -> float:
-    """The geometric mean over the tests of requests a second, from redis-benchmark --csv."""
-    rates = [float(row["rps"]) for row in csv.DictReader(io.StringIO(output))]
+def redis_score(output: str, only: str | None = None) -> float:
+    """The geometric mean over the tests (or one of them) of seconds a request, from redis-benchmark --csv."""
+    rows = csv.DictReader(io.StringIO(output))
+    rates = [float(row["rps"]) for row in rows if only is None or row["test"].lower() == only]
     if not rates:
-        raise ValueError("redis-benchmark gave no figures")
-    return math.exp(sum(math.log(rate) for rate in rates) / len(rates))
+        raise ValueError(f"redis-benchmark gave no figures{f' for {only}' if only else ''}")
+    return math.exp(-sum(math.log(rate) for rate in rates) / len(rates))
 
 
-def _redis(name: str, what: str, io_threads: int, **more) -> Program:
+def _redis(
+    name: str, what: str, tests: str, requests: int, keys: int, io_threads: int = 1, only: str | None = None, **more
+) -> Program:
+    """`tests` are the client's, in its order, each of so many requests; `only`: the one whose score it is."""
+
     def run(context: Context) -> Server:
         address = context.scratch / "redis.sock"
         argv = [
@@ -51,20 +56,20 @@ def _redis(name: str, what: str, io_threads: int, **more) -> Program:
             "-s",
             str(address),
             "-t",
-            REDIS_TESTS,
+            tests,
             "-n",
-            str(context.work(40000)),
+            str(context.work(requests)),
             "-c",
             "20",
             "-P",
             "16",
             "-r",
-            "100000",
+            str(keys),
             "-d",
             "100",
             "--csv",
         ]
-        return Server(Command(argv), lambda: _answers(address), client, redis_score)
+        return Server(Command(argv), lambda: _answers(address), client, lambda output: redis_score(output, only))
 
     # Debian's redis-server links Debian's libjemalloc.
     return Program(
@@ -79,9 +84,28 @@ def _redis(name: str, what: str, io_threads: int, **more) -> Program:
     )
 
 
+def _one_command(command: str, what: str, before: str | None = None, **more) -> Program:
+    """A command alone, or after the one that fills what it empties: then memory and CPU time are both's, the score
+    is the second's."""
+    tests = f"{before},{command}" if before else command
+    return _redis(f"redis-{command}", what, tests, 400000, 1_000_000, only=command, groups=("speedmalloc",), **more)
+
+
 PROGRAMS = [
-    _redis("redis", "ten commands, one thread serving", 1),
+    _redis("redis", "ten commands, one thread serving", REDIS_TESTS, 40000, 100000, quick=True),
+    _one_command("lpush", "LPUSH to one list"),
+    _one_command("rpush", "RPUSH to one list"),
+    _one_command("lpop", "LPOP of what LPUSH put there", "lpush"),
+    _one_command("rpop", "RPOP of what RPUSH put there", "rpush"),
+    _one_command("sadd", "SADD to one set"),
+    _one_command("spop", "SPOP of what SADD put there", "sadd"),
     _redis(
-        "redis-io-threads", "two threads for input and output: they spin, so CPU time is luck", 2, by_name_only=True
+        "redis-io-threads",
+        "two threads for input and output: they spin, so CPU time is luck",
+        REDIS_TESTS,
+        40000,
+        100000,
+        io_threads=2,
+        by_name_only=True,
     ),
 ]

@@ -2,24 +2,25 @@
 
 import subprocess
 
-from annex_lab import paths
 from annex_lab.programs import inputs
+from annex_lab.programs.inputs import SCRIPTS
 from annex_lab.programs.model import Command, Context, Program
 from annex_lab.programs.on_input import on_input
 
-SCRIPTS = paths.PACKAGE / "inputs"
-PYTHON = "/usr/bin/python3"
+PYTHON = inputs.SYSTEM_PYTHON
 PYTHON_ENV = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}  # Python's own small-object allocator off
 COMMITS = 1500
 
 
-def _script(name: str, what: str, interpreter: list[str], script: str, work: int, env: dict[str, str] | None = None):
+def _script(
+    name: str, what: str, interpreter: list[str], script: str, work: int, env: dict[str, str] | None = None, **more
+):
     """An interpreter on a script of ours, whose one argument is the amount of work."""
 
     def run(context: Context) -> Command:
         return Command([*interpreter, str(SCRIPTS / script), str(context.work(work))], env=env or {})
 
-    return Program(name, "single", what, run, needs=(interpreter[0],))
+    return Program(name, "single", what, run, needs=(interpreter[0],), **more)
 
 
 def _cc1plus() -> str:
@@ -42,7 +43,23 @@ def git_pack(threads: int, repository) -> list:
     ]
 
 
+def _xapian_search(context: Context, index) -> list:
+    return [PYTHON, SCRIPTS / "xapian_search.py", index, context.work(12000)]
+
+
 PROGRAMS = [
+    on_input(
+        "xapian",
+        "single",
+        "thousands of searches in an index",
+        source="xapian",
+        make=inputs.search_index,
+        work=8_000_000,
+        argv=_xapian_search,
+        needs=(PYTHON, "/usr/lib/python3/dist-packages/xapian/__init__.py"),
+        env={"PYTHONHASHSEED": "0"},
+        groups=("mallacc",),
+    ),
     on_input(
         "sqlite3",
         "single",
@@ -53,11 +70,38 @@ PROGRAMS = [
         argv=lambda _context, _script: ["/usr/bin/sqlite3", "-batch", ":memory:"],
         stdin=True,
         needs=("sqlite3",),
+        groups=("exgen",),
+        quick=True,
     ),
-    _script("python-dicts", "dicts, lists, strings", [PYTHON, "-S"], "dicts.py", 40000, PYTHON_ENV),
-    _script("python-objects", "classes, syntax trees, JSON", [PYTHON, "-S"], "objects.py", 300, PYTHON_ENV),
-    _script("perl-hashes", "hashes, strings, sorting", ["/usr/bin/perl"], "hashes.pl", 120000, {"PERL_HASH_SEED": "0"}),
-    _script("lua-tables", "tables, closures, strings", ["/usr/bin/lua5.4"], "tables.lua", 50000),
+    _script(
+        "python-dicts",
+        "dicts, lists, strings",
+        [PYTHON, "-S"],
+        "dicts.py",
+        40000,
+        PYTHON_ENV,
+        groups=("exgen",),
+        quick=True,
+    ),
+    _script(
+        "python-objects",
+        "classes, syntax trees, JSON",
+        [PYTHON, "-S"],
+        "objects.py",
+        300,
+        PYTHON_ENV,
+        groups=("exgen",),
+    ),
+    _script(
+        "perl-hashes",
+        "hashes, strings, sorting",
+        ["/usr/bin/perl"],
+        "hashes.pl",
+        120000,
+        {"PERL_HASH_SEED": "0"},
+        groups=("mallacc",),
+    ),
+    _script("lua-tables", "tables, closures, strings", ["/usr/bin/lua5.4"], "tables.lua", 50000, groups=("exgen",)),
     _script(
         "ruby-objects", "objects, arrays, hashes, strings", ["/usr/bin/ruby", "--disable-gems"], "objects.rb", 45000
     ),
@@ -70,6 +114,7 @@ PROGRAMS = [
         work=12,
         argv=lambda _context, source: [_cc1plus(), "-quiet", "-O2", "-std=gnu++17", source, "-o", "-"],
         needs=("g++",),
+        groups=("exgen",),
     ),
     on_input(
         "xalan",
@@ -80,6 +125,7 @@ PROGRAMS = [
         work=6000,
         argv=lambda _context, document: ["/usr/bin/xalan", "-in", document, "-xsl", SCRIPTS / "report.xsl"],
         needs=("xalan",),
+        groups=("mallacc", "nextgen", "exgen"),
     ),
     on_input(
         "xmllint",
@@ -90,6 +136,7 @@ PROGRAMS = [
         work=80000,
         argv=lambda _context, document: ["/usr/bin/xmllint", "--format", document],
         needs=("xmllint",),
+        quick=True,
     ),
     on_input(
         "jq",
@@ -110,6 +157,7 @@ PROGRAMS = [
         work=4400,
         argv=lambda _context, problem: ["/usr/bin/z3", problem],
         needs=("z3",),
+        groups=("exgen",),
     ),
     on_input(
         "ghostscript",
@@ -131,6 +179,7 @@ PROGRAMS = [
             pages,
         ],
         needs=("gs",),
+        groups=("exgen",),
     ),
     on_input(
         "git-log",
@@ -142,6 +191,7 @@ PROGRAMS = [
         argv=lambda _context, where: ["/usr/bin/git", "-C", where, "log", "-p", "--stat", "-M"],
         needs=("git",),
         env=inputs.GIT_ENV,
+        groups=("exgen",),
     ),
     on_input(
         "git-pack",
@@ -153,6 +203,7 @@ PROGRAMS = [
         argv=lambda _context, where: git_pack(1, where),
         needs=("git",),
         env=inputs.GIT_ENV,
+        groups=("exgen",),
     ),
     on_input(
         "gawk",

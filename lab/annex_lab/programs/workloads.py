@@ -3,33 +3,56 @@
 from annex_lab.programs.model import Command, Context, Program, workload_output, workload_score
 
 
-def _workload(name: str, suite: str, what: str) -> Program:
+def _workload(name: str, suite: str, what: str, *groups: str, quick: bool = False) -> Program:
     def run(context: Context) -> Command:
         argv = [str(context.workloads / name), "--scale", str(context.scale)]
         if suite == "multi":
             argv += ["--threads", str(context.threads)]
         return Command(argv)
 
-    return Program(name, suite, what, run, kind="workload", output=workload_output, score=workload_score)
+    return Program(
+        name,
+        suite,
+        what,
+        run,
+        kind="workload",
+        output=workload_output,
+        score=workload_score,
+        groups=groups,
+        quick=quick,
+    )
 
 
 SINGLE = [
-    _workload("espresso", "single", "two-level logic minimizer"),
-    _workload("cfrac", "single", "factorization by continued fractions"),
-    _workload("glibc-simple", "single", "blocks of one size, in order"),
-    _workload("hashmap", "single", "a growing hash map"),
+    _workload("espresso", "single", "two-level logic minimizer", "speedmalloc", quick=True),
+    _workload("cfrac", "single", "factorization by continued fractions", "speedmalloc"),
+    _workload("glibc-simple", "single", "blocks of one size, in order", "batchit"),
+    _workload("malloc-large", "single", "blocks of 5 to 25 MiB, twenty alive", "batchit"),
+    _workload("tp", "single", "pairs of malloc and free, 32 sizes in turn", "mallacc"),
+    _workload("tp-small", "single", "pairs of malloc and free, four small sizes", "mallacc"),
+    _workload("sized-deletes", "single", "pairs of new and sized delete", "mallacc"),
+    _workload("gauss", "single", "small and medium blocks, never freed", "mallacc"),
+    _workload("gauss-free", "single", "the same, half of them freed at random", "mallacc"),
+    _workload("antagonist", "single", "the same, with caches swept between", "mallacc"),
+    _workload("hashmap", "single", "a growing hash map", quick=True),
     _workload("bintree", "single", "binary trees built and torn down"),
-    _workload("strings", "single", "text split, sorted, joined"),
+    _workload("strings", "single", "text split, sorted, joined", quick=True),
 ]
 
 MULTI = [
-    _workload("larson", "multi", "server threads that hand over to successors"),
-    _workload("xmalloc", "multi", "producers allocate, consumers free"),
-    _workload("msgpass", "multi", "message passing with back-pressure"),
-    _workload("sh6bench", "multi", "overlapping batches of small blocks"),
-    _workload("sh8bench", "multi", "bursts that migrate between threads"),
-    _workload("mstress", "multi", "waves of threads, migrating objects"),
-    _workload("cache-scratch", "multi", "passive false sharing"),
-    _workload("alloc-test", "multi", "random slots, Pareto sizes"),
-    _workload("rptest", "multi", "mixed sizes, scattered and remote frees"),
+    _workload("larson", "multi", "server threads that hand over to successors", "speedmalloc", quick=True),
+    _workload("xmalloc", "multi", "producers allocate, consumers free", "speedmalloc", quick=True),
+    _workload("cache-scratch", "multi", "passive false sharing", "speedmalloc"),
+    _workload("sh6bench", "multi", "overlapping batches of small blocks", "speedmalloc"),
+    _workload("sh8bench", "multi", "bursts that migrate between threads", "speedmalloc", quick=True),
+    _workload("mstress", "multi", "waves of threads, migrating objects", "speedmalloc", quick=True),
+    _workload("alloc-test", "multi", "random slots, Pareto sizes", "speedmalloc"),
+    _workload("gap-bfs", "multi", "breadth-first searches in a graph", "speedmalloc"),
+    _workload("gap-bc", "multi", "betweenness centrality in a graph", "speedmalloc"),
+    _workload("nas-dc", "multi", "a data cube's views", "speedmalloc"),
+    _workload("msgpass", "multi", "message passing with back-pressure", "batchit"),
+    _workload("glibc-thread", "multi", "random slots and sizes, a table a thread", "batchit"),
+    _workload("cache-thrash", "multi", "active false sharing", "batchit"),
+    _workload("rptest", "multi", "mixed sizes, scattered and remote frees", "batchit"),
+    _workload("mleak", "multi", "short-lived threads that leave blocks behind", "batchit"),
 ]
