@@ -1,7 +1,7 @@
 // Measures the page policy that a process really runs under: how much of its heap lies on huge pages.
 //   LD_PRELOAD=build/peers/mimalloc3.so pages
-// A heap of small blocks is grown to 64 MiB, then one block of 32 MiB is taken; every page of both is written. After each
-// the kernel is asked what the process has gained. One JSON line:
+// A heap of small blocks is grown to 64 MiB, then one block of 32 MiB is taken; every page of both is written. After
+// each the kernel is asked what the process has gained. One JSON line:
 //   {"small_huge_mib": 62.0, "small_mib": 66.1, "large_huge_mib": 32.0, "large_mib": 32.0}
 // where "huge" is the part on huge pages and the other figure all that became resident meanwhile.
 

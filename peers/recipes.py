@@ -15,6 +15,7 @@ class Recipe:
     flags: str  # as the README's table shows them
     build: Callable[[Path, int, Callable], list[Path]]
     env: dict[str, str] = field(default_factory=dict)  # what upstream says a program needs for it to work as intended
+    compiled_here: bool = True  # else its makers or the distribution did
 
 
 JEMALLOC_LABEL = "5.3.1-0-g81034ce1f1373e37dc865038e1bc8eeecf559ce8"
@@ -176,7 +177,9 @@ RECIPES = {
         TCMALLOC_ENV,
     ),
     "gperftools": Recipe("CMake Release, target tcmalloc_minimal: -O3 -DNDEBUG", gperftools),
-    "tbb": Recipe("compiled by upstream (oneAPI's wheel); RUNPATH $ORIGIN added", tbb),
-    "scudo": Recipe("compiled by Debian with clang: the standalone Scudo of LLVM's compiler-rt", scudo),
+    "tbb": Recipe("compiled by upstream (oneAPI's wheel); run path $ORIGIN added", tbb, compiled_here=False),
+    "scudo": Recipe(
+        "compiled by Debian with clang: the standalone Scudo of LLVM's compiler-rt", scudo, compiled_here=False
+    ),
     "dlmalloc": Recipe("-O3 -fno-builtin-malloc -DUSE_LOCKS=1 -DNDEBUG; aligned_alloc added, as memalign", dlmalloc),
 }

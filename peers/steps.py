@@ -9,23 +9,30 @@ OUT = ROOT / "build" / "peers"
 
 
 class Failed(Exception):
-    """A peer could not be had; the message says why and where its log is."""
+    """A peer could not be had; the message says why in one line, the details are for the person at the terminal."""
+
+    def __init__(self, why, details=""):
+        super().__init__(why)
+        self.details = details
 
 
 def run(command, cwd, log):
-    """Runs one step with its output in the log; raises Failed with the log's last lines."""
+    """Runs one step with its output in the log; raises Failed with the step's last lines."""
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [str(part) for part in command]
     with log.open("a") as sink:
         sink.write(f"$ {' '.join(command)}\n")
         sink.flush()
+        begin = sink.tell()
         try:
             status = subprocess.run(command, cwd=cwd, stdout=sink, stderr=subprocess.STDOUT).returncode
         except FileNotFoundError:
             raise Failed(f"{command[0]} is not installed (peers/apt.txt)") from None
     if status != 0:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-        raise Failed(f"`{command[0]}` failed, see {log.relative_to(ROOT)}:\n{tail}")
+        said = log.read_bytes()[begin:].decode(errors="replace").replace(f"{ROOT}/", "").splitlines()
+        last = next((line.strip() for line in reversed(said) if line.strip()), f"status {status}")
+        where = log.relative_to(ROOT)
+        raise Failed(f"{Path(command[0]).name} failed: {last} (the whole of it: {where})", "\n".join(said[-15:]))
 
 
 def compiler_version():
