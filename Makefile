@@ -25,9 +25,9 @@ run: run-deps  ## real programs on Annex beside the C library's allocator: time,
 test: test-deps  ## every test: release, both sanitizer builds, real programs, the lab
 	@JOBS=$(JOBS) tools/test
 
-bench: bench-deps venv  ## every allocator on every program, at length
+bench: bench-deps venv  ## every allocator on a quick suite, under 10 minutes; report in build/bench/report/
 	@$(MAKE) --no-print-directory library PRESET=release
-	.venv/bin/annex-lab bench
+	.venv/bin/annex-lab bench --suite quick --report build/bench/report
 
 install: configure-install build  ## into PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install build/$(PRESET)
@@ -40,7 +40,7 @@ venv: .venv/ready  ## .venv with the lab and the Python tools
 .venv/ready: lab/pyproject.toml tools/apt-venv.txt
 	@tools/install-deps tools/apt-venv.txt
 	@test -x .venv/bin/pip || $(PYTHON) -m venv .venv
-	@.venv/bin/pip install --quiet --editable 'lab[test]'
+	@.venv/bin/pip install --quiet --editable 'lab[campaign,test]'
 	@touch $@
 
 format: lint-deps venv  ## rewrites the sources in the house's format

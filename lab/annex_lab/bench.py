@@ -12,11 +12,13 @@ import dataclasses
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from annex_lab import paths, proof, quiet, sample
 from annex_lab.allocators import Allocator
+from annex_lab.journal import Journal, result_line
+from annex_lab.outcome import Outcome, Result
 from annex_lab.programs.model import Context, Program, Server
 from annex_lab.sample import RunFailed, Sample
 
@@ -28,29 +30,17 @@ class Plan:
     rounds: int = 5
     retries: int = 2  # more tries for a disturbed sample
     patience_s: float = 3.0  # how long to wait for a quiet machine before each sample
+    count: bool = False  # one run more of each under callgrind
+    latency: bool = False  # and one that times every call
 
+    @property
+    def runs_each(self) -> int:
+        """Runs of each program: the reference; then for each allocator a warm-up, the rounds, and what is optional."""
+        return 1 + len(self.allocators) * self.runs_under_each
 
-@dataclass
-class Result:
-    """One sample that counts."""
-
-    workload: str
-    allocator: str
-    round: int
-    threads: int
-    sample: Sample
-    foreign_s: float  # CPU that others used meanwhile
-    disturbed: bool
-    tries: int
-
-
-@dataclass
-class Outcome:
-    results: list[Result] = field(default_factory=list)
-    failures: list[dict[str, str]] = field(default_factory=list)
-    skipped: list[dict[str, str]] = field(default_factory=list)
-    glibc_peak_kib: dict[str, int] = field(default_factory=dict)
-    interrupted: bool = False
+    @property
+    def runs_under_each(self) -> int:
+        return 1 + self.rounds + self.count + self.latency
 
 
 class Listener:
@@ -84,12 +74,22 @@ def private_copies(allocators: list[Allocator]) -> Iterator[list[Allocator]]:
     for allocator in allocators:
         library = allocator.library
         if library is not None:
-            library = Path(shutil.copy(library, folder / f"{allocator.name}.so"))
+            library = Path(shutil.copy(library, _place_for(allocator, folder)))
+            for companion in allocator.companions:
+                shutil.copy(companion, library.parent)
         copies.append(dataclasses.replace(allocator, library=library))
     try:
         yield copies
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _place_for(allocator: Allocator, folder: Path) -> Path:
+    """The copy's path; a library with companions has a folder of its own, since it may find them by their names."""
+    if allocator.companions:
+        folder = folder / allocator.name
+        folder.mkdir()
+    return folder / f"{allocator.name}.so"
 
 
 @dataclass
@@ -120,11 +120,17 @@ def least_disturbed(attempt: Callable[[], Attempt], retries: int) -> tuple[Attem
 
 
 class Bench:
-    def __init__(self, plan: Plan, context: Context, listener: Listener):
-        self.plan, self.context, self.listener = plan, context, listener
+    """Measures a plan; what a journal already has is not measured again."""
+
+    def __init__(self, plan: Plan, context: Context, listener: Listener, journal: Journal, resume: bool = False):
+        self.plan, self.context, self.listener, self.journal = plan, context, listener, journal
         self.outcome = Outcome()
+        if resume and journal.exists():
+            self.outcome = journal.outcome()
+        else:
+            journal.start()
         self.patience = quiet.Patience(plan.patience_s, plan.retries)
-        self.peak_kib: dict[str, int] = {}  # the highest seen of each program, for the toucher
+        self.peak_kib = dict(self.outcome.glibc_peak_kib)  # the highest seen of each program, for the toucher
 
     def run(self) -> Outcome:
         """Measures everything; an interruption keeps what is done."""
@@ -134,34 +140,71 @@ class Bench:
                     self._measure(program, allocators)
         except KeyboardInterrupt:
             self.outcome.interrupted = True
+        else:
+            self.journal.remove()
         finally:
             shutil.rmtree(self.context.scratch, ignore_errors=True)
         return self.outcome
 
-    def _runs_of(self, allocators: int) -> int:
-        return 1 + allocators * (1 + self.plan.rounds)
+    def _learn(self, what: str, entry: dict) -> None:
+        getattr(self.outcome, what).append(entry)
+        self.journal.note(what, entry)
+
+    def _complete(self, program: Program, allocators: list[Allocator]) -> bool:
+        """Everything there is to know of the program was learnt before the run was interrupted."""
+        name, known = program.name, self.outcome
+        if known.failed(name, "glibc") and name not in known.glibc_peak_kib:
+            return True
+        if name not in known.glibc_peak_kib:
+            return False
+        return all(known.failed(name, a.name) or not self._ahead(program, a) for a in allocators)
+
+    def _ahead(self, program: Program, allocator: Allocator) -> list[str | int]:
+        """What is still to be measured: rounds by number, "count", "latency"."""
+        name, known = program.name, self.outcome
+        ahead: list[str | int] = [r for r in range(self.plan.rounds) if not known.has(name, allocator.name, r)]
+        for wanted, what, rows in (
+            (self.plan.count, "count", known.counts),
+            (self.plan.latency, "latency", known.latencies),
+        ):
+            done = any((row["workload"], row["allocator"]) == (name, allocator.name) for row in rows)
+            ahead += [what] if wanted and not done else []
+        return ahead
 
     def _measure(self, program: Program, allocators: list[Allocator]) -> None:
         missing = program.missing()
-        if missing:
-            self.outcome.skipped.append({"workload": program.name, "why": f"not installed: {', '.join(missing)}"})
-            self.listener.say(f"{program.name} is left out: not installed: {', '.join(missing)} (lab/apt.txt)")
-            self.listener.done(program.name, self._runs_of(len(allocators)))
+        if missing or self._complete(program, allocators):
+            if missing and not any(entry["workload"] == program.name for entry in self.outcome.skipped):
+                self._learn("skipped", {"workload": program.name, "why": f"not installed: {', '.join(missing)}"})
+                self.listener.say(f"{program.name} is left out: not installed: {', '.join(missing)} (lab/apt.txt)")
+            self.listener.done(program.name, self.plan.runs_each)
             return
         self.listener.step(program.name, "", "input")
         program.prepare(self.context)
         well = self._warm_up(program, allocators)
         for round_ in range(self.plan.rounds if well else 0):
             for allocator in turns(well, round_):
-                self.listener.step(program.name, allocator.name, f"round {round_ + 1}")
-                try:
-                    self._sample(program, allocator, round_)
-                except RunFailed as why:
-                    self._fail(program, allocator, str(why))
+                if not self.outcome.has(program.name, allocator.name, round_):
+                    self.listener.step(program.name, allocator.name, f"round {round_ + 1}")
+                    self._guarded(self._sample, program, allocator, round_)
                 self.listener.done(program.name)
+        for allocator in well:
+            for what, unit in (("count", self._count), ("latency", self._latency)):
+                if what in self._ahead(program, allocator):
+                    self.listener.step(program.name, allocator.name, what)
+                    self._guarded(unit, program, allocator)
+                if getattr(self.plan, what):
+                    self.listener.done(program.name)
+
+    def _guarded(self, unit: Callable[..., None], program: Program, allocator: Allocator, *more) -> None:
+        """Does it; a run that fails is noted, and the rest goes on."""
+        try:
+            unit(program, allocator, *more)
+        except RunFailed as why:
+            self._fail(program, allocator, str(why))
 
     def _fail(self, program: Program, allocator: Allocator, why: str) -> None:
-        self.outcome.failures.append({"workload": program.name, "allocator": allocator.name, "why": why})
+        self._learn("failures", {"workload": program.name, "allocator": allocator.name, "why": why})
         self.listener.say(f"{program.name} under {allocator.name}: {why}")
 
     def _warm_up(self, program: Program, allocators: list[Allocator]) -> list[Allocator]:
@@ -171,29 +214,32 @@ class Bench:
             reference = sample.run(program, self.context, "")
             compared = not program.may_vary or sample.run(program, self.context, "").output == reference.output
         except RunFailed as why:
-            self.outcome.failures.append({"workload": program.name, "allocator": "glibc", "why": f"reference: {why}"})
+            self._learn("failures", {"workload": program.name, "allocator": "glibc", "why": f"reference: {why}"})
             self.listener.say(f"{program.name} is left out: it fails under glibc: {why}")
-            self.listener.done(program.name, self._runs_of(len(allocators)))
+            self.listener.done(program.name, self.plan.runs_each)
             return []
         if not compared:
             self.listener.say(f"{program.name}: its output varies from run to run, and is not compared")
         self.outcome.glibc_peak_kib[program.name] = reference.peak_rss_kib
+        self.journal.note("peaks", {program.name: reference.peak_rss_kib})
         self.peak_kib[program.name] = reference.peak_rss_kib
-        times = self.program_times(program)
-        self.listener.expect(program.name, reference.wall_s * times)
+        self.listener.expect(program.name, reference.wall_s * self._times(program))
         self.listener.done(program.name)
         well = []
         for allocator in allocators:
             self.listener.step(program.name, allocator.name, "warm-up")
+            if self.outcome.failed(program.name, allocator.name):  # in an earlier part of this run
+                self.listener.done(program.name, self.plan.runs_under_each)
+                continue
             why = self._works(program, allocator, reference if compared else None)
             if why is None:
                 well.append(allocator)
             else:
                 self._fail(program, allocator, why)
-            self.listener.done(program.name, 1 if why is None else 1 + self.plan.rounds)
+            self.listener.done(program.name, 1 if why is None else self.plan.runs_under_each)
         return well
 
-    def program_times(self, program: Program) -> int:
+    def _times(self, program: Program) -> int:
         task = program.run(self.context)
         return 1 if isinstance(task, Server) else task.times
 
@@ -219,6 +265,19 @@ class Bench:
         best, tries = least_disturbed(attempt, self.patience.retries)
         self.patience.learn(best.disturbed)
         threads = program.threads or (self.context.threads if program.suite == "multi" else 1)
-        self.outcome.results.append(
-            Result(program.name, allocator.name, round_, threads, best.sample, best.foreign_s, best.disturbed, tries)
+        result = Result(
+            program.name, allocator.name, round_, threads, best.sample, best.foreign_s, best.disturbed, tries
         )
+        self.outcome.results.append(result)
+        self.journal.note("results", result_line(result))
+
+    def _count(self, program: Program, allocator: Allocator) -> None:
+        from annex_lab import count
+
+        self._learn("counts", count.measure(program, self.context, allocator))
+
+    def _latency(self, program: Program, allocator: Allocator) -> None:
+        from annex_lab import latency
+
+        for row in latency.measure(program, self.context, allocator):
+            self._learn("latencies", row)

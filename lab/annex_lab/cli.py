@@ -1,7 +1,9 @@
-"""The command annex-lab."""
+"""Runs programs under every allocator and says what each costs."""
+
+# The command annex-lab: bench and list are here, what is done with results afterwards in cli_results.py.
 
 import enum
-import json
+import os
 import re
 import sys
 import tempfile
@@ -13,44 +15,54 @@ from rich.console import Console
 from rich.table import Table
 
 from annex_lab import allocators as known
-from annex_lab import compare, native, paths, programs, show
+from annex_lab import cli_results, document, native, paths, programs, show
 from annex_lab.bench import Bench, Plan
+from annex_lab.journal import Journal
 from annex_lab.programs import inputs, own
 from annex_lab.programs.model import Context, Program
 from annex_lab.report import Report
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+cli_results.register(app)
 console = Console(stderr=True)
 
 
-class Suite(str, enum.Enum):
-    single = "single"
-    multi = "multi"
-    all = "all"
+Suite = enum.Enum("Suite", {name: name for name in programs.SUITES}, type=str)  # a kind of programs, or a paper's
+DEFAULT_SCALE = {Suite.quick: 0.2}
+DEFAULT_ALLOCATORS = {
+    Suite.quick: ["ours", "core"],
+    Suite.single: ["annex-solo", "core"],
+    Suite.multi: ["annex", "core"],
+    Suite.all: ["all"],
+}  # of the others: ours and all peers
 
 
 def _split(text: str | None) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()] if text else []
 
 
-def _allocators(names: list[str], strict: bool) -> list[known.Allocator]:
-    """Those named must be there; of the default ones, what is missing is said and left out."""
-    found = []
+def _find(names: list[str], strict: bool) -> tuple[list[known.Allocator], list[dict[str, str]]]:
+    """The allocators that can be measured here, and why the others can't; a name that means nothing ends it all."""
+    found, absent = [], []
     for name in names:
         try:
             found.append(known.find(name))
+        except known.UnknownAllocator as why:
+            raise typer.BadParameter(str(why)) from None
         except known.Unavailable as why:
-            if strict:
-                raise typer.BadParameter(str(why)) from None
-            console.print(f"left out: {why}", style="yellow", markup=False)
+            absent.append({"allocator": name, "why": str(why)})
+            console.print(f"left out: {name}: {why}", style="red" if strict else "yellow", markup=False)
     if not found:
         raise typer.BadParameter("no allocator is left to measure")
-    return found
+    return found, absent
 
 
 def _fail_early(error: Exception, status: int = 2) -> NoReturn:
     console.print(str(error), style="red", markup=False)
     raise typer.Exit(status)
+
+
+WRITTEN = ("--json", "--markdown", "--report")
 
 
 def without_paths(arguments: list[str]) -> str:
@@ -59,9 +71,9 @@ def without_paths(arguments: list[str]) -> str:
     for argument in arguments:
         if skip:
             skip = False
-        elif argument in ("--json", "--markdown"):
+        elif argument in WRITTEN:
             skip = True
-        elif not argument.startswith(("--json=", "--markdown=")):
+        elif argument != "--resume" and not argument.startswith(tuple(f"{option}=" for option in WRITTEN)):
             kept.append(re.sub(r"/[^,\s]*/", "", argument))
     return " ".join(["annex-lab", *kept])
 
@@ -91,6 +103,15 @@ def _thread_counts(text: str) -> list[int]:
     return list(dict.fromkeys(map(int, counts)))
 
 
+def _cpus(text: str) -> tuple[int, ...]:
+    numbers = _split(text)
+    here = os.sched_getaffinity(0)
+    if any(not number.isdecimal() or int(number) not in here for number in numbers):
+        there_are = ",".join(map(str, sorted(here)))
+        raise typer.BadParameter(f"--cpus takes numbers of CPUs that we may use ({there_are}): not {text!r}")
+    return tuple(dict.fromkeys(map(int, numbers)))
+
+
 def _each_with(counts: list[int], chosen: list[Program]) -> list[Program]:
     """Every multi-threaded program once with each number of threads, where several are asked for."""
     if len(counts) == 1:
@@ -99,40 +120,67 @@ def _each_with(counts: list[int], chosen: list[Program]) -> list[Program]:
     return [program for programs_ in repeated for program in programs_]
 
 
+def _journal(plan: Plan, context: Context) -> Journal:
+    """Named by all that the figures depend on."""
+    what = {
+        "programs": [[program.name, program.what] for program in plan.programs],
+        "allocators": [[allocator.name, allocator.version, allocator.env] for allocator in plan.allocators],
+        "plan": [plan.rounds, plan.retries, plan.count, plan.latency],
+        "context": [context.scale, context.threads, context.cpus],
+    }
+    return Journal(paths.BENCH / "journals", what)
+
+
 @app.command()
 def bench(
     command: Annotated[
         list[str] | None, typer.Argument(help="after --: a command of your own, instead of a suite")
     ] = None,
-    suite: Annotated[Suite, typer.Option(help="which programs")] = Suite.single,
+    suite: Annotated[Suite, typer.Option(help="which programs; annex-lab list shows what is in each")] = Suite.quick,
     allocators: Annotated[
-        str, typer.Option(help="a,b,c; also NAME=/path/to/lib.so; default: Annex and all peers")
+        str,
+        typer.Option(
+            help="a,b,c; also NAME=/path/to/lib.so, and the words ours, core, peers, variants, all; "
+            "default: Annex and the peers that suit the suite"
+        ),
     ] = "",
     workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
     rounds: Annotated[int, typer.Option(min=1, help="samples of each program under each allocator")] = 5,
-    scale: Annotated[float, typer.Option(min=0.001, help="multiplies the work of every program")] = 1.0,
+    scale: Annotated[
+        float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.2]")
+    ] = None,
     threads: Annotated[
         str, typer.Option(help="threads of the multi-threaded programs; a,b,c: each once with each")
     ] = "2",
+    cpus: Annotated[str, typer.Option(help="0,1: bind the programs to these CPUs")] = "",
+    count: Annotated[bool, typer.Option("--count", help="also count instructions, cache misses (callgrind)")] = False,
+    latency: Annotated[bool, typer.Option("--latency", help="also time every call of malloc and free")] = False,
     retries: Annotated[int, typer.Option(min=0, help="how often a disturbed sample is repeated")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a sample")] = 3.0,
     stdin: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="standard input of a command of your own")
     ] = None,
     limit: Annotated[float, typer.Option(min=1, help="seconds after which a run is ended and counts as failed")] = 120,
+    resume: Annotated[bool, typer.Option("--resume", help="go on where the same run was interrupted")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="write all samples and figures here")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="write the tables here")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", file_okay=False, help="write index.html, results.json and .md here")
+    ] = None,
 ) -> None:
     """Measures programs side by side under the allocators: time, memory, page faults.
 
-    The exit status is 0, or 1 where a program failed under an allocator, 2 for wrong usage, 127 where a command of your
-    own is not found, 130 after Ctrl-C (what is done by then is reported).
+    The exit status is 0; 1 where a program failed under an allocator, or an allocator that was named is not there; 2
+    for wrong usage; 127 where a command of your own is not found; 130 after Ctrl-C (what is done by then is reported,
+    and the same command with --resume goes on).
     """
-    counts = _thread_counts(threads)
+    counts, bound = _thread_counts(threads), _cpus(cpus)
     chosen = _each_with(counts, _programs(suite, _split(workloads), command or [], stdin))
-    names = _split(allocators) or known.for_suite("all" if workloads or command else suite.value)
+    of_suite = not (workloads or command)
+    default = DEFAULT_ALLOCATORS.get(suite, ["ours", "peers"]) if of_suite else ["ours", "core"]
+    names = known.expand(_split(allocators) or default)
     known.build_missing(names)
-    found = _allocators(names, strict=bool(allocators))
+    found, absent = _find(names, strict=bool(allocators))
     try:
         native.runner(), native.toucher()
         workload_folder = native.workloads()
@@ -140,63 +188,56 @@ def bench(
         _fail_early(why)
 
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
-    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit)
-    plan = Plan(chosen, found, rounds, retries, patience)
-    listener = show.listener(console, [program.name for program in chosen], 1 + len(found) * (1 + rounds))
+    if scale is None:
+        scale = DEFAULT_SCALE.get(suite, 1.0) if of_suite else 1.0
+    context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit, bound)
+    plan = Plan(chosen, found, rounds, retries, patience, count, latency)
+    journal = _journal(plan, context)
+    if resume and not journal.exists():
+        console.print("Nothing of this run was interrupted: it starts from the beginning.")
+    listener = show.listener(console, [program.name for program in chosen], plan.runs_each)
     with listener:
-        outcome = Bench(plan, context, listener).run()
-    scratch.parent.rmdir()
-
+        outcome = Bench(plan, context, listener, journal, resume).run()
     options = {
         "command": without_paths(sys.argv[1:]),
-        "suite": suite.value,
+        "suite": suite.value if of_suite else None,
         "rounds": rounds,
         "scale": scale,
         "threads": counts,
+        "cpus": list(bound) or None,
     }
-    report = Report(outcome, chosen, found, options)
-    show.tables(Console(width=max(130, console.width)), report)
-    if json_file:
-        json_file.write_text(json.dumps(report.as_json(), indent=1) + "\n")
-    if markdown_file:
-        markdown_file.write_text(report.as_markdown())
+    results = document.of_run(outcome, chosen, found, absent, context, options)
+    scratch.parent.rmdir()
+    cli_results.write(results, json_file, markdown_file, report)
+    show.tables(Console(width=max(130, console.width)), Report(results))
+    if report:
+        console.print(f"The report: {report / 'index.html'}", markup=False)
     if outcome.interrupted:
+        console.print("Interrupted. The same command with --resume goes on from here.")
         raise typer.Exit(130)
-    if outcome.failures:
+    if outcome.failures or (absent and allocators):
         raise typer.Exit(1)
 
 
-@app.command("compare")
-def compare_(
-    a: Annotated[Path, typer.Argument(help="results of annex-lab bench --json")],
-    b: Annotated[Path, typer.Argument(help="later ones")],
-    allocator: Annotated[str, typer.Option(help="whose; default: every Annex that both have")] = "",
-) -> None:
-    """Shows what changed for an allocator between two result files, such as those of two versions of Annex."""
-    try:
-        before, after = compare.load(a), compare.load(b)
-        names = compare.subjects(before, after)
-        if allocator:
-            if allocator not in before.versions or allocator not in after.versions:
-                raise compare.Unusable(f"{allocator} is not in both files")
-            names = [allocator]
-    except compare.Unusable as why:
-        _fail_early(why)
-    for name in names:
-        show.changes(Console(), before, after, name)
-
-
 @app.command("list")
-def list_() -> None:
+def list_(
+    suite: Annotated[Suite, typer.Option(help="only its programs")] = Suite.all,
+    names: Annotated[bool, typer.Option("--names", help="only the programs' names, one a line")] = False,
+) -> None:
     """Lists the programs and the allocators, and what is missing here."""
+    chosen = programs.all_programs() if suite == Suite.all else programs.choose(suite.value)
+    if names:
+        print("\n".join(program.name for program in chosen if not program.by_name_only))
+        return
     table = Table(title="Programs", title_justify="left")
-    for heading in ("program", "suite", "kind", "what", "missing"):
+    for heading in ("program", "suite", "kind", "from", "what", "missing"):
         table.add_column(heading)
-    for program in programs.all_programs():
-        table.add_row(program.name, program.suite, program.kind, program.what, ", ".join(program.missing()))
+    for program in chosen:
+        origin = " ".join([*program.groups, *(["quick"] if program.quick else [])])
+        table.add_row(program.name, program.suite, program.kind, origin, program.what, ", ".join(program.missing()))
     out = Console()
     out.print(table)
-    for name in (*known.OURS, *known.PEERS):
+    for name in known.expand(["all"]):
         try:
             out.print(f"{name}: {known.find(name).version}", markup=False)
         except known.Unavailable as why:

@@ -9,19 +9,13 @@ Memory does not depend on the machine's mood and is compared as it is. Where the
 are, too, and the result says so.
 """
 
-import json
 import random
 import statistics
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from annex_lab import allocators, stats
-from annex_lab.report import FORMAT
-
-
-class Unusable(Exception):
-    """Not a result file, or nothing in common; the message says which."""
+from annex_lab import allocators, document, stats
+from annex_lab.document import Unusable
 
 
 @dataclass(frozen=True)
@@ -29,13 +23,13 @@ class Results:
     name: str
     samples: stats.Samples
     versions: dict[str, str]
+    geomeans: dict[tuple[str, str, str, str], float]  # (group, allocator, against, metric) -> ratio
 
     def workloads(self) -> list[str]:
-        return list(dict.fromkeys(workload for workload, _ in self.samples))
+        return self.samples.programs
 
-    def of(self, workload: str, allocator: str, metric: str) -> list[float] | None:
-        found = self.samples.get((workload, allocator))
-        return found[metric] if found else None
+    def of(self, workload: str, allocator: str, metric: str) -> list[float]:
+        return self.samples.values(workload, allocator, metric)
 
 
 @dataclass(frozen=True)
@@ -52,21 +46,13 @@ class Change:
 
 
 def load(path: Path) -> Results:
-    try:
-        content = json.loads(path.read_text())
-    except OSError as why:
-        raise Unusable(f"{path}: {why.strerror}") from None
-    except ValueError:
-        raise Unusable(f"{path}: not JSON") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT or "results" not in content:
-        raise Unusable(f"{path}: not a result file of annex-lab bench --json (format {FORMAT})")
-    samples: stats.Samples = defaultdict(lambda: defaultdict(list))
-    for result in content["results"]:
-        values = samples[result["workload"], result["allocator"]]
-        values["cpu_s"].append(result["user_s"] + result["sys_s"])
-        values["wall_s"].append(result["wall_s"])
-        values["peak_rss_kib"].append(float(result["peak_rss_kib"]))
-    return Results(path.name, samples, content.get("allocators", {}))
+    content = document.load(path)
+    return Results(
+        path.name,
+        stats.Samples(content["results"]),
+        {name: what["version"] for name, what in content["allocators"].items()},
+        {(g["group"], g["allocator"], g["against"], g["metric"]): g["ratio"] for g in content["geomeans"]},
+    )
 
 
 def subjects(a: Results, b: Results) -> list[str]:
@@ -116,3 +102,25 @@ def _draws(change, stream: random.Random) -> list[float]:
     return [
         change(lambda values: statistics.median(stream.choices(values, k=len(values)))) for _ in range(stats.RESAMPLES)
     ]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A geometric mean in both files: how far the second is from the first."""
+
+    group: str
+    allocator: str
+    against: str
+    metric: str
+    first: float
+    second: float
+
+    @property
+    def change(self) -> float:
+        return self.second / self.first - 1
+
+
+def disagreements(a: Results, b: Results) -> list[Disagreement]:
+    """Every geometric mean that both files have, the one that differs most first."""
+    common = [Disagreement(*key, ratio, b.geomeans[key]) for key, ratio in a.geomeans.items() if key in b.geomeans]
+    return sorted(common, key=lambda one: -abs(one.change))

@@ -1,36 +1,30 @@
-"""The results as JSON (everything, for tools) and as Markdown (what a person reads: losses as plain as wins)."""
+"""A results document as Markdown: what a person reads, losses as plain as wins. The HTML page is in html/."""
 
-import dataclasses
-from datetime import datetime, timezone
-
-from annex_lab import machine, stats
-from annex_lab.allocators import Allocator, is_ours
-from annex_lab.bench import Outcome
-from annex_lab.programs.model import Program
+from annex_lab import stats
+from annex_lab.allocators import is_ours
 
 TITLES = {
     "cpu_s": "CPU time",
+    "score": "time",
     "wall_s": "wall time",
     "peak_rss_kib": "peak resident set",
     "minor_faults": "page faults",
 }
-UNITS = {
-    "cpu_s": (", ms", 1000),
-    "wall_s": (", ms", 1000),
-    "peak_rss_kib": (", MiB", 1 / 1024),
-    "minor_faults": ("", 1),
-}
-FORMAT = 1  # of the JSON
+MEANINGS = {"score": "Wall time, or time a unit of work where the program says how much it did."}
+TABLED = ("cpu_s", "score", "peak_rss_kib")  # metrics whose geometric means are shown
 LEVEL = 0.01  # a ratio within 1 % of 1 is called level
 
 
 class Report:
-    def __init__(self, outcome: Outcome, programs: list[Program], allocators: list[Allocator], options: dict):
-        self.outcome, self.programs, self.options = outcome, programs, options
-        self.allocators = {allocator.name: allocator for allocator in allocators}
-        self.samples = stats.collect(outcome)
-        self.groups = stats.groups(programs, outcome.glibc_peak_kib)
-        self.geomeans = stats.geomeans(self.samples, self.groups, list(self.allocators))
+    def __init__(self, document: dict):
+        self.document = document
+        self.allocators: list[str] = list(document["allocators"])
+        self.programs: list[str] = list(document["programs"])
+        self.samples = stats.Samples(document["results"])
+        self._geomeans = {
+            (row["group"], row["allocator"], row["against"], row["metric"]): stats.Geomean(**row)
+            for row in document["geomeans"]
+        }
 
     def subjects(self) -> list[str]:
         """Whom the tables are about: Annex's flavours, or else everybody but the yardstick."""
@@ -38,57 +32,21 @@ class Report:
         return ours or [name for name in self.allocators if name != self.yardstick()]
 
     def yardstick(self) -> str:
-        return "glibc" if "glibc" in self.allocators else next(iter(self.allocators))
+        return "glibc" if "glibc" in self.allocators else self.allocators[0]
 
     def bases(self, subject: str) -> list[str]:
         """Whom a subject is compared with: everybody else, or the yardstick where no Annex is there."""
         ours = any(is_ours(name) for name in self.allocators)
         return [name for name in self.allocators if name != subject] if ours else [self.yardstick()]
 
-    def geomean(self, group: str, allocator: str, against: str, metric: str) -> stats.Geomean | None:
-        for found in self.geomeans:
-            if (found.group, found.allocator, found.against, found.metric) == (group, allocator, against, metric):
-                return found
-        return None
+    def groups(self) -> list[str]:
+        return list(self.document["groups"])
 
-    def as_json(self) -> dict:
-        peaks = self.outcome.glibc_peak_kib
-        return {
-            "format": FORMAT,
-            "date": datetime.now(timezone.utc).date().isoformat(),
-            "machine": machine.describe(),
-            "options": self.options,
-            "allocators": {name: allocator.version for name, allocator in self.allocators.items()},
-            "programs": {
-                p.name: {"suite": p.suite, "kind": p.kind, "what": p.what, "glibc_peak_rss_kib": peaks.get(p.name)}
-                for p in self.programs
-            },
-            "results": [
-                {
-                    "workload": r.workload,
-                    "allocator": r.allocator,
-                    "threads": r.threads,
-                    "round": r.round,
-                    "wall_s": r.sample.wall_s,
-                    "user_s": r.sample.user_s,
-                    "sys_s": r.sample.sys_s,
-                    "peak_rss_kib": r.sample.peak_rss_kib,
-                    "minor_faults": r.sample.minor_faults,
-                    "voluntary_switches": r.sample.voluntary_switches,
-                    "involuntary_switches": r.sample.involuntary_switches,
-                    "score": r.sample.score,
-                    "foreign_cpu_s": round(r.foreign_s, 3),
-                    "disturbed": r.disturbed,
-                    "tries": r.tries,
-                }
-                for r in self.outcome.results
-            ],
-            "geomeans": [dataclasses.asdict(found) for found in self.geomeans],
-            "groups": self.groups,
-            "failures": self.outcome.failures,
-            "skipped": self.outcome.skipped,
-            "interrupted": self.outcome.interrupted,
-        }
+    def geomean(self, group: str, allocator: str, against: str, metric: str) -> stats.Geomean | None:
+        return self._geomeans.get((group, allocator, against, metric))
+
+    def disturbed(self) -> int:
+        return sum(row["disturbed"] for row in self.document["results"])
 
     def as_markdown(self) -> str:
         parts = [self._heading(), self._troubles()]
@@ -96,52 +54,57 @@ class Report:
             table = self._geomean_table(subject)
             if table:
                 parts += [table, self._behind_table(subject)]
-        for metric in stats.SHOWN:
-            parts.append(self._program_table(metric))
+        parts += [self._program_table(metric) for metric in stats.SHOWN]
+        parts += [self._counts_table(), self._latency_table(), self._allocator_table()]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _heading(self) -> str:
-        m = machine.describe()
-        versions = ", ".join(f"{name} {allocator.version}" for name, allocator in self.allocators.items())
-        disturbed = sum(result.disturbed for result in self.outcome.results)
-        return "\n".join(
-            [
-                "# Benchmark",
-                "",
-                f"Made by: `{self.options['command']}`",
-                "",
-                f"- machine: {m['cpu']}, {m['cpus']} CPUs, {m['memory_gib']} GiB, Linux {m['kernel']}, {m['libc']}, "
-                f"transparent huge pages {m['transparent_hugepage']}",
-                f"- allocators: {versions}",
-                f"- {self.options['rounds']} rounds, medians; {len(self.outcome.results)} samples, "
-                f"of which {disturbed} were disturbed by other processes to the last try",
-                *(["- **interrupted**: only what was done by then is shown"] if self.outcome.interrupted else []),
-            ]
-        )
+        document = self.document
+        m, options = document["machine"], document["options"]
+        lines = [
+            "# Benchmark",
+            "",
+            f"Made by: `{options['command']}`",
+            "",
+            f"- machine: {m['cpu']}, {m['cpus']} CPUs, {m['memory_gib']} GiB, Linux {m['kernel']}, {m['libc']}, "
+            f"transparent huge pages {m['transparent_hugepage']}",
+            f"- {document['date']}, {options['rounds']} rounds, {len(document['results'])} samples, of which "
+            f"{self.disturbed()} were disturbed by other processes to the last try",
+        ]
+        if options["cpus"]:
+            lines.append(f"- programs bound to CPU {', '.join(map(str, options['cpus']))}")
+        if document["interrupted"]:
+            lines.append("- **interrupted**: only what was done by then is shown")
+        return "\n".join(lines)
 
     def _troubles(self) -> str:
-        lines = [f"- {t['workload']} under {t['allocator']}: {t['why']}" for t in self.outcome.failures]
-        lines += [f"- {t['workload']} was left out: {t['why']}" for t in self.outcome.skipped]
-        return "\n".join(["## What failed", "", *lines]) if lines else ""
+        document = self.document
+        lines = [f"- {t['workload']} under {t['allocator']}: {t['why']}" for t in document["failures"]]
+        lines += [f"- {t['workload']} was left out: {t['why']}" for t in document["skipped"]]
+        lines += [f"- {t['allocator']} was left out: {t['why']}" for t in document["absent"]]
+        return "\n".join(["## What failed or is missing", "", *lines]) if lines else ""
 
     def _geomean_table(self, subject: str) -> str:
-        header = ["group", "programs", *(f"vs {base}" for base in self.bases(subject))]
+        bases = self.bases(subject)
         lines = [
             f"## {subject} against each, geometric means",
             "",
-            f"{subject} / the other: below 1 {subject} is better. In brackets the 95 % interval of the noise. "
-            "Losses are bold.",
+            f"{subject} / the other, paired round by round: below 1 {subject} is better. In brackets the 95 % interval "
+            "of the noise; a ratio whose interval holds 1 is no difference. Losses beyond it are bold.",
         ]
         any_row = False
-        for metric in stats.METRICS:
-            lines += ["", f"### {TITLES[metric]}", "", _row(header), _row(["---"] * len(header))]
-            for group in self.groups:
-                found = [self.geomean(group, subject, base, metric) for base in self.bases(subject)]
+        for metric in TABLED:
+            lines += ["", f"### {TITLES[metric]}", ""]
+            if metric in MEANINGS:
+                lines += [MEANINGS[metric], ""]
+            lines += _head(["group", "programs", *(f"vs {base}" for base in bases)])
+            for group in self.groups():
+                found = [self.geomean(group, subject, base, metric) for base in bases]
                 if not any(found):
                     continue
                 any_row = True
                 count = max(one.programs for one in found if one)
-                lines.append(_row([group, str(count), *(_geomean_cell(one) for one in found)]))
+                lines.append(_row([group, str(count), *(_ratio_cell(one) for one in found)]))
         return "\n".join(lines) if any_row else ""
 
     def _behind_table(self, subject: str) -> str:
@@ -151,10 +114,9 @@ class Report:
             f"{subject} / the best, the median over the rounds, and its 95 % interval. Every other program is level, "
             "better, or too noisy to tell.",
             "",
-            _row(["", "program", "best", "ratio"]),
-            _row(["---"] * 4),
+            *_head(["", "program", "best", "ratio"]),
         ]
-        for metric in stats.METRICS:
+        for metric in TABLED:
             for one in stats.behind(self.samples, subject, metric):
                 ratio = f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]"
                 lines.append(_row([TITLES[metric], one.program, one.best, ratio]))
@@ -162,39 +124,82 @@ class Report:
 
     def _program_table(self, metric: str) -> str:
         """Absolute medians of every allocator; the best of a row is bold, the spread over the rounds in brackets."""
-        names = list(self.allocators)
-        unit, factor = UNITS[metric]
+        names = self.allocators
         lines = [
-            f"## {TITLES[metric][0].upper()}{TITLES[metric][1:]} of each program{unit}",
+            f"## {TITLES[metric][0].upper()}{TITLES[metric][1:]} of each program",
             "",
             "Median; in brackets (largest - smallest) / median over the rounds. The lowest of each row is bold.",
             "",
-            _row(["program", *names]),
-            _row(["---"] * (len(names) + 1)),
+            *_head(["program", *names]),
         ]
         for program in self.programs:
-            summaries = {
-                n: stats.summarize(self.samples[program.name, n][metric])
-                for n in names
-                if (program.name, n) in self.samples
-            }
-            if not summaries:
+            summaries = [self.samples.summary(program, name, metric) for name in names]
+            if not any(summaries):
                 continue
-            best = min(summary.median for summary in summaries.values())
-            cells = [_median_cell(summaries.get(n), factor, best) for n in names]
-            lines.append(_row([program.name, *cells]))
+            best = min(summary.median for summary in summaries if summary)
+            unit, factor = unit_of(metric, best)
+            cells = [_median_cell(summary, factor, best) for summary in summaries]
+            lines.append(_row([f"{program}{unit and f', {unit}'}", *cells]))
         return "\n".join(lines)
+
+    def _counts_table(self) -> str:
+        rows = self.document.get("counts", [])
+        lines = ["## Counted by callgrind, one run", "", *_head(["program", "allocator", *COUNTED.values()])]
+        lines += [
+            _row([row["workload"], row["allocator"], *(f"{row[key] / 1e6:,.2f} M" for key in COUNTED)]) for row in rows
+        ]
+        return "\n".join(lines) if rows else ""
+
+    def _latency_table(self) -> str:
+        rows = self.document.get("latencies", [])
+        head = ["program", "call", "allocator", "calls", "p50, ns", "p99, ns", "p99.9, ns", "longest, ns"]
+        lines = ["## How long calls took, one run", "", *_head(head)]
+        for row in sorted(rows, key=lambda row: (row["workload"], row["call"] != "malloc")):
+            figures = [f"{row[key]:,.0f}" for key in ("calls", "p50_ns", "p99_ns", "p999_ns", "max_ns")]
+            lines.append(_row([row["workload"], row["call"], row["allocator"], *figures]))
+        return "\n".join(lines) if rows else ""
+
+    def _allocator_table(self) -> str:
+        lines = ["## The allocators", "", *_head(["allocator", "version", "compiled", "ran with", "pages"])]
+        for name, what in self.document["allocators"].items():
+            settings = " ".join(f"`{key}={value}`" for key, value in what["env"].items())
+            lines.append(_row([name, what["version"], what["flags"], settings, what["page_policy"]]))
+        return "\n".join(lines)
+
+
+COUNTED = {
+    "instructions": "instructions",
+    "l1d_misses": "L1 data misses",
+    "l1i_misses": "L1 instruction misses",
+    "ll_misses": "last-level misses",
+}
+
+
+def unit_of(metric: str, value: float) -> tuple[str, float]:
+    """In which unit values such as this one are shown, and the factor that takes them there."""
+    if metric == "peak_rss_kib":
+        return "MiB", 1 / 1024
+    if metric == "minor_faults":
+        return "", 1
+    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if value * factor >= 1:
+            return unit, factor
+    return "ns", 1e9
 
 
 def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _geomean_cell(found: stats.Geomean | None) -> str:
+def _head(cells: list[str]) -> list[str]:
+    return [_row(cells), _row(["---"] * len(cells))]
+
+
+def _ratio_cell(found: stats.Ratio | None) -> str:
     if found is None:
         return "-"
     text = f"{found.ratio:.3f}"
-    if found.ratio > 1 + LEVEL:
+    if found.ratio > 1 + LEVEL and not found.within_noise:
         text = f"**{text}**"
     return text if found.low is None else f"{text} [{found.low:.3f}, {found.high:.3f}]"
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from annex_lab import native
 from annex_lab.programs.model import Command, Context, Program, Server
@@ -29,7 +28,7 @@ class Sample:
     peak_rss_kib: int
     minor_faults: int
     output: str = ""
-    score: float | None = None
+    score: float | None = None  # seconds a unit of work, where the program says how much it did
     voluntary_switches: int = 0
     involuntary_switches: int = 0
 
@@ -78,12 +77,14 @@ def parse_report(text: str) -> Sample:
 class _Started:
     """The runner with its program; its own files are in the scratch folder."""
 
-    def __init__(self, command: Command, preload: str, scratch: Path, extra: dict[str, str]):
+    def __init__(self, command: Command, preload: str, context: Context, extra: dict[str, str]):
+        scratch = context.scratch
         self.report, self.out, self.err = scratch / "report", scratch / "stdout", scratch / "stderr"
         self.report.unlink(missing_ok=True)
         argv = [native.runner(), self.report, preload, command.times, command.stdin or "/dev/null", self.out, self.err]
+        bound = ["taskset", "-c", ",".join(map(str, context.cpus))] if context.cpus else []
         self.process = subprocess.Popen(
-            [str(part) for part in argv] + command.argv,
+            bound + [str(part) for part in argv] + command.argv,
             env=environment({**command.env, **extra}),
             cwd=command.cwd or scratch,
             start_new_session=True,
@@ -113,7 +114,7 @@ class _Started:
 
 
 def _run_command(program: Program, command: Command, preload: str, context: Context, extra: dict[str, str]) -> Sample:
-    started = _Started(command, preload, context.scratch, extra)
+    started = _Started(command, preload, context, extra)
     try:
         sample = started.finish(context.limit_s)
     finally:
@@ -127,7 +128,7 @@ def _run_command(program: Program, command: Command, preload: str, context: Cont
 
 def _run_server(server: Server, preload: str, context: Context, extra: dict[str, str]) -> Sample:
     """Wall time is the client's; CPU time and memory are the server's, from its start to its end."""
-    started = _Started(server.command, preload, context.scratch, extra)
+    started = _Started(server.command, preload, context, extra)
     try:
         deadline = time.monotonic() + 10
         while not server.ready():

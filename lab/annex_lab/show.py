@@ -9,7 +9,7 @@ from rich.table import Table
 
 from annex_lab import compare, stats
 from annex_lab.bench import Listener
-from annex_lab.report import LEVEL, TITLES, Report
+from annex_lab.report import LEVEL, TABLED, TITLES, Report
 
 UNKNOWN_S = 1.0  # what a run is taken to last until the first one is over
 OVERHEAD_S = 0.25  # waiting for quiet, touching memory, reading the output
@@ -118,19 +118,19 @@ def tables(console: Console, report: Report) -> None:
     """The geometric means by metric, and each program's CPU time and memory beside the others'."""
     for subject in report.subjects():
         bases = report.bases(subject)
-        for metric in stats.METRICS:
+        for metric in TABLED:
             table = _table(["group", *bases])
-            for group in report.groups:
+            for group in report.groups():
                 found = [report.geomean(group, subject, base, metric) for base in bases]
                 if any(found):
-                    table.add_row(group, *(_coloured(one.ratio) if one else "-" for one in found))
+                    table.add_row(group, *(_ratio(one) for one in found))
             _print(console, f"{subject}: {TITLES[metric]} / that of each other, below 1 is better", table)
     for subject in report.subjects():
         title = f"{subject}: each program's CPU time and peak memory, and both / the other's"
         _print(console, title, _programs_table(report, subject))
-    disturbed = sum(result.disturbed for result in report.outcome.results)
-    if disturbed:
-        console.print(f"{disturbed} of {len(report.outcome.results)} samples were disturbed by other processes.")
+    console.print("Grey: no difference beyond the noise.", style="dim")
+    if report.disturbed():
+        console.print(f"{report.disturbed()} of {len(report.document['results'])} samples were disturbed by others.")
 
 
 def _print(console: Console, title: str, table: Table) -> None:
@@ -143,18 +143,16 @@ def _programs_table(report: Report, subject: str) -> Table:
     bases = report.bases(subject)
     table = _table(["program", "CPU ms", "±%", "MiB", *bases])
     for program in report.programs:
-        own = report.samples.get((program.name, subject))
-        if not own:
+        cpu = report.samples.summary(program, subject, "cpu_s")
+        peak = report.samples.summary(program, subject, "peak_rss_kib")
+        if not cpu or not peak:
             continue
-        cpu, peak = stats.summarize(own["cpu_s"]), stats.summarize(own["peak_rss_kib"])
         cells = []
         for base in bases:
-            other = report.samples.get((program.name, base))
-            pairs = [(cpu, "cpu_s"), (peak, "peak_rss_kib")] if other else []
-            ratios = [_coloured(mine.median / stats.summarize(other[metric]).median) for mine, metric in pairs]
-            cells.append(" ".join(ratios) or "failed")
+            ratios = [report.samples.ratio(program, subject, base, metric) for metric in ("cpu_s", "peak_rss_kib")]
+            cells.append(" ".join(_ratio(ratio) for ratio in ratios) if any(ratios) else "failed")
         own_cells = [f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}"]
-        table.add_row(program.name, *own_cells, *cells)
+        table.add_row(program, *own_cells, *cells)
     return table
 
 
@@ -166,12 +164,34 @@ def changes(console: Console, a: compare.Results, b: compare.Results, subject: s
         console.print(f"Times are relative to {', '.join(others)}.", markup=False)
     else:
         console.print("No other allocator is the same in both files: times are of two runs, not side by side.")
-    for metric in stats.METRICS:
+    for metric in TABLED:
         table = _table(["program", "B / A", "95 % interval"])
         for one in compare.changes(a, b, subject, metric):
             ratio = _coloured(one.ratio) if one.clear else f"{one.ratio:.2f}"
             table.add_row(one.workload, ratio, "-" if one.low is None else f"{one.low:.2f} to {one.high:.2f}")
         _print(console, f"{TITLES[metric]}, below 1 B is better", table)
+
+
+def disagreements(console: Console, apart: list[compare.Disagreement], per_cent: float) -> None:
+    """The geometric means of two files that differ most."""
+    table = _table(["group", "ratio", "metric", "first", "second", "change"])
+    for one in apart[:10]:
+        row = [
+            one.group,
+            f"{one.allocator} / {one.against}",
+            TITLES[one.metric],
+            f"{one.first:.3f}",
+            f"{one.second:.3f}",
+        ]
+        table.add_row(*row, f"{one.change * 100:+.1f} %")
+    over = sum(abs(one.change) > per_cent / 100 for one in apart)
+    _print(console, f"{over} of {len(apart)} geometric means differ by more than {per_cent:g} %; the largest:", table)
+
+
+def _ratio(found: stats.Ratio | None) -> str:
+    if found is None:
+        return "-"
+    return f"[dim]{found.ratio:.2f}[/]" if found.within_noise else _coloured(found.ratio)
 
 
 def _coloured(ratio: float) -> str:

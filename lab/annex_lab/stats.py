@@ -1,21 +1,24 @@
-"""From samples to numbers: medians, spreads, ratios and their geometric means by group."""
+"""From samples to numbers: medians, spreads, paired ratios and their geometric means by group.
+
+Two allocators are compared round by round: their samples of one round were taken within seconds of each other, so a
+machine that changes its speed from minute to minute changes both. The ratio on a program is the median of its rounds'
+ratios, and the 95 % interval is the bootstrap's: rounds are drawn anew, with replacement. It covers the noise of
+measuring, not the choice of programs.
+"""
 
 import math
-import random
 import statistics
-from collections import defaultdict
+import warnings
 from dataclasses import dataclass
 
-from annex_lab.bench import Outcome
-from annex_lab.programs.model import Program
+import numpy as np
+import pandas as pd
 
-METRICS = ("cpu_s", "wall_s", "peak_rss_kib")
-SHOWN = (*METRICS, "minor_faults")  # of each program; faults explain the others and are no aim of their own
+METRICS = ("cpu_s", "score", "wall_s", "peak_rss_kib")  # of which geometric means are taken
+SHOWN = ("cpu_s", "score", "peak_rss_kib", "minor_faults")  # of each program; faults explain, and are no aim themselves
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
 RESAMPLES = 400
 ENOUGH_ROUNDS = 3  # for an interval
-
-Samples = dict[tuple[str, str], dict[str, list[float]]]  # (program, allocator) -> metric -> one value a round
 
 
 @dataclass(frozen=True)
@@ -26,35 +29,72 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Geomean:
+class Ratio:
+    """allocator / another, below 1 the allocator is better."""
+
+    ratio: float
+    low: float | None  # 95 % interval over resampled rounds; none from fewer than three rounds
+    high: float | None
+
+    @property
+    def within_noise(self) -> bool:
+        return self.low is not None and self.high is not None and self.low <= 1 <= self.high
+
+
+@dataclass(frozen=True)
+class Geomean(Ratio):
     group: str
     allocator: str
     against: str
     metric: str
-    ratio: float  # allocator / against: below 1, the allocator is better
-    low: float | None  # 95 % interval over resampled rounds; none from fewer than three rounds
-    high: float | None
     programs: int
 
 
 @dataclass(frozen=True)
-class Behind:
+class Behind(Ratio):
     """A program on which an allocator is slower (or larger) than the best of the others, beyond the noise."""
 
     program: str
     metric: str
     best: str
-    ratio: float  # allocator / best, round by round, the median
-    low: float  # 95 % interval, above 1
-    high: float
 
 
-def collect(outcome: Outcome) -> Samples:
-    samples: Samples = defaultdict(lambda: defaultdict(list))
-    for result in outcome.results:
-        for metric in SHOWN:
-            samples[result.workload, result.allocator][metric].append(float(getattr(result.sample, metric)))
-    return samples
+class Samples:
+    """All samples of a run: for each metric a table with a row a (program, round) and a column an allocator."""
+
+    def __init__(self, results: list[dict]):
+        table = pd.DataFrame(results)
+        self.programs: list[str] = []
+        self.allocators: list[str] = []
+        self._by_metric: dict[str, dict[str, pd.DataFrame]] = {}
+        if table.empty:
+            return
+        table["cpu_s"] = table["user_s"] + table["sys_s"]
+        self.programs = list(dict.fromkeys(table["workload"]))
+        self.allocators = list(dict.fromkeys(table["allocator"]))
+        for metric in dict.fromkeys([*METRICS, *SHOWN]):
+            wide = table.pivot_table(index=["workload", "round"], columns="allocator", values=metric)
+            self._by_metric[metric] = {name: rows.droplevel(0) for name, rows in wide.groupby(level="workload")}
+
+    def rounds(self, program: str, metric: str) -> pd.DataFrame:
+        """Rows: rounds, columns: allocators; a missing sample is NaN."""
+        return self._by_metric.get(metric, {}).get(program, pd.DataFrame())
+
+    def values(self, program: str, allocator: str, metric: str) -> list[float]:
+        rounds = self.rounds(program, metric)
+        return rounds[allocator].dropna().tolist() if allocator in rounds else []
+
+    def summary(self, program: str, allocator: str, metric: str) -> Summary | None:
+        values = self.values(program, allocator, metric)
+        return summarize(values) if values else None
+
+    def ratio(self, program: str, allocator: str, against: str, metric: str) -> Ratio | None:
+        """On one program; None where they have no round in common."""
+        rounds = self.rounds(program, metric)
+        if allocator not in rounds or against not in rounds:
+            return None
+        pairs = _Pairs(_logarithms(rounds[[allocator, against]]))
+        return None if math.isnan(pairs.point[0, 1]) else Ratio(*_bounds(pairs.point[0, 1], pairs.draws(0, 1)))
 
 
 def summarize(values: list[float]) -> Summary:
@@ -66,23 +106,79 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(math.log(value) for value in values) / len(values))
 
 
-def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str, list[str]]:
-    """Group name -> program names; empty groups and those that repeat an earlier one are left out."""
+def _logarithms(rounds: pd.DataFrame) -> np.ndarray:
+    values = rounds.to_numpy(dtype=float)
+    return np.log(np.where(values > 0, values, np.nan))
 
-    def those(wanted) -> list[str]:
-        return [program.name for program in programs if program.name in glibc_peak_kib and wanted(program)]
 
-    def small(program: Program) -> bool:
-        return glibc_peak_kib[program.name] < SMALL_KIB
+def _median(values: np.ndarray, axis: int) -> np.ndarray:
+    if not np.isnan(values).any():
+        return np.median(values, axis=axis)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of nothing: NaN
+        return np.nanmedian(values, axis=axis)
+
+
+class _Pairs:
+    """Logarithms of the paired ratios on one program, every allocator (row) against every other (column)."""
+
+    def __init__(self, logarithms: np.ndarray):
+        differences = logarithms[:, :, None] - logarithms[:, None, :]  # round x allocator x against
+        self.point = _median(differences, axis=0)
+        self.enough = np.sum(~np.isnan(differences), axis=0) >= ENOUGH_ROUNDS
+        count = len(logarithms)
+        drawn = np.random.default_rng(1).integers(count, size=(RESAMPLES, count))
+        self._draws = _median(differences[drawn], axis=1) if count >= ENOUGH_ROUNDS else None
+
+    @property
+    def all_draws(self) -> np.ndarray:
+        """resample x allocator x against, NaN where there are too few rounds."""
+        if self._draws is None:
+            return np.full((RESAMPLES, *self.point.shape), np.nan)
+        return np.where(self.enough, self._draws, np.nan)
+
+    def draws(self, allocator: int, against: int) -> np.ndarray:
+        return self.all_draws[:, allocator, against]
+
+
+def interval(draws) -> tuple[float | None, float | None]:
+    """Between which 95 % of the draws lie; nothing where there are none or one of them is missing."""
+    drawn = np.asarray(draws, dtype=float)
+    if not drawn.size or np.isnan(drawn).any():
+        return None, None
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _bounds(point: float, draws: np.ndarray) -> tuple[float, float | None, float | None]:
+    """Logarithms in; the ratio and its interval out."""
+    low, high = interval(draws)
+    return (math.exp(point), *(None if bound is None else math.exp(bound) for bound in (low, high)))
+
+
+def groups(programs: dict[str, dict]) -> dict[str, list[str]]:
+    """Group name -> program names, of the programs as in the results document; those that ran under glibc are in.
+
+    Empty groups and those that repeat an earlier one are left out.
+    """
+    ran = {name: program for name, program in programs.items() if program["glibc_peak_rss_kib"] is not None}
+
+    def those(**wanted: str) -> list[str]:
+        return [name for name, program in ran.items() if all(program[key] == value for key, value in wanted.items())]
+
+    def small(names: list[str], yes: bool) -> list[str]:
+        return [name for name in names if (ran[name]["glibc_peak_rss_kib"] < SMALL_KIB) == yes]
 
     found = {}
     for suite in ("single", "multi"):
-        found[suite] = those(lambda p, suite=suite: p.suite == suite)
-        found[f"{suite}, real programs"] = those(lambda p, suite=suite: p.suite == suite and p.kind == "program")
-        found[f"{suite}, workloads"] = those(lambda p, suite=suite: p.suite == suite and p.kind == "workload")
-        found[f"{suite}, small"] = those(lambda p, suite=suite: p.suite == suite and small(p))
-        found[f"{suite}, large"] = those(lambda p, suite=suite: p.suite == suite and not small(p))
-    found["all"] = those(lambda _program: True)
+        found[suite] = those(suite=suite)
+        found[f"{suite}, real programs"] = those(suite=suite, kind="program")
+        found[f"{suite}, workloads"] = those(suite=suite, kind="workload")
+        found[f"{suite}, small"] = small(found[suite], True)
+        found[f"{suite}, large"] = small(found[suite], False)
+    for threads in sorted({name.rpartition("/")[2] for name in ran if name.rpartition("/")[2].isdecimal()}, key=int):
+        found[f"{threads} threads"] = [name for name in ran if name.endswith(f"/{threads}")]
+    found["all"] = list(ran)
     kept: dict[str, list[str]] = {}
     for name, members in found.items():
         if members and members not in kept.values():
@@ -90,66 +186,42 @@ def groups(programs: list[Program], glibc_peak_kib: dict[str, int]) -> dict[str,
     return kept
 
 
-def _resampled_medians(values: list[float], stream: random.Random) -> list[float]:
-    if len(values) < ENOUGH_ROUNDS:
-        return []
-    return [statistics.median(stream.choices(values, k=len(values))) for _ in range(RESAMPLES)]
-
-
-def interval(draws: list[float]) -> tuple[float | None, float | None]:
-    """Between which 95 % of the draws lie; nothing where there are none."""
-    if not draws:
-        return None, None
-    ordered = sorted(draws)
-    return ordered[int(0.025 * len(ordered))], ordered[int(0.975 * len(ordered))]
-
-
-def _interval_of_geomean(redrawn: dict, names: list[str], allocator: str, against: str, metric: str):
-    """Where 95 % of the geometric means lie when the rounds are drawn anew; nothing where there are too few rounds."""
-    pairs = [(redrawn[name, allocator][metric], redrawn[name, against][metric]) for name in names]
-    if any(not a or not b for a, b in pairs):
-        return None, None
-    return interval([geometric_mean([max(a[i], 1e-9) / max(b[i], 1e-9) for a, b in pairs]) for i in range(RESAMPLES)])
-
-
-def geomeans(samples: Samples, members: dict[str, list[str]], allocators: list[str]) -> list[Geomean]:
-    """Every allocator against every other, by group and metric, over the programs that both finished.
-
-    The interval says how far the geometric mean moves when rounds are drawn anew (with replacement) in each program: it
-    covers the noise of measuring, not the choice of programs.
-    """
-    stream = random.Random(1)
-    medians = {key: {m: statistics.median(values[m]) for m in METRICS} for key, values in samples.items()}
-    redrawn = {key: {m: _resampled_medians(values[m], stream) for m in METRICS} for key, values in samples.items()}
+def geomeans(samples: Samples, members: dict[str, list[str]]) -> list[Geomean]:
+    """Every allocator against every other, by group and metric, over the programs that both finished."""
+    names = samples.allocators
     found = []
-    for group, names in members.items():
-        for allocator in allocators:
-            for against in allocators:
-                both = [n for n in names if (n, allocator) in samples and (n, against) in samples]
-                if allocator == against or not both:
-                    continue
-                for metric in METRICS:
-                    pairs = [(n, medians[n, allocator][metric], medians[n, against][metric]) for n in both]
-                    if any(a <= 0 or b <= 0 for _, a, b in pairs):
+    for metric in METRICS:
+        pairs = {
+            program: _Pairs(_logarithms(samples.rounds(program, metric).reindex(columns=names)))
+            for program in samples.programs
+        }
+        for group, programs in members.items():
+            here = [pairs[program] for program in programs if program in pairs]
+            if not here:
+                continue
+            points = np.array([one.point for one in here])
+            draws = np.array([one.all_draws for one in here])
+            both = ~np.isnan(points)
+            for i, allocator in enumerate(names):
+                for j, against in enumerate(names):
+                    mine = both[:, i, j]
+                    if i == j or not mine.any():
                         continue
-                    ratio = geometric_mean([a / b for _, a, b in pairs])
-                    low, high = _interval_of_geomean(redrawn, both, allocator, against, metric)
-                    found.append(Geomean(group, allocator, against, metric, ratio, low, high, len(both)))
+                    mean = _bounds(points[mine, i, j].mean(), draws[mine, :, i, j].mean(axis=0))
+                    found.append(Geomean(*mean, group, allocator, against, metric, int(mine.sum())))
     return found
 
 
 def behind(samples: Samples, allocator: str, metric: str) -> list[Behind]:
     """Where `allocator` loses to the best of the others by more than the rounds' noise, the worst loss first."""
-    stream = random.Random(1)
     found = []
-    for program in {name: None for name, _ in samples}:
-        others = {a: statistics.median(v[metric]) for (name, a), v in samples.items() if name == program}
-        if others.pop(allocator, None) is None or not others:
+    for program in samples.programs:
+        others = {name: samples.summary(program, name, metric) for name in samples.allocators if name != allocator}
+        medians = {name: summary.median for name, summary in others.items() if summary}
+        if not medians or not samples.summary(program, allocator, metric):
             continue
-        best = min(others, key=others.__getitem__)
-        ours, theirs = samples[program, allocator][metric], samples[program, best][metric]
-        ratios = [a / b for a, b in zip(ours, theirs, strict=False) if b > 0]
-        low, high = interval(_resampled_medians(ratios, stream))
-        if low is not None and low > 1:
-            found.append(Behind(program, metric, best, statistics.median(ratios), low, high))
+        best = min(medians, key=medians.__getitem__)
+        ratio = samples.ratio(program, allocator, best, metric)
+        if ratio and ratio.low is not None and ratio.low > 1:
+            found.append(Behind(ratio.ratio, ratio.low, ratio.high, program, metric, best))
     return sorted(found, key=lambda one: -one.ratio)

@@ -1,5 +1,7 @@
 """The schedule: turns, repeats, what is dropped and what is kept."""
 
+import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from annex_lab import bench, proof, sample
 from annex_lab.allocators import Allocator
 from annex_lab.bench import Attempt, Bench, Listener, Plan, least_disturbed, turns
+from annex_lab.journal import Journal
+from annex_lab.programs.model import whole_output
 from annex_lab.sample import Sample
 
 LIBM = Path("/lib/x86_64-linux-gnu/libm.so.6")  # a library that is no allocator
@@ -26,6 +30,16 @@ class Log(Listener):
 
 def plan(programs, allocators, rounds=2):
     return Plan(programs, allocators, rounds, retries=0, patience_s=0)
+
+
+@pytest.fixture
+def run(context, tmp_path):
+    """Runs a plan to its end."""
+
+    def go(plan, log=None):
+        return Bench(plan, context, log or Log(), Journal(tmp_path / "journals", {})).run()
+
+    return go
 
 
 def attempt(foreign_s, span_s=1.0):
@@ -52,19 +66,19 @@ def test_repeats_are_bounded_and_the_least_disturbed_counts():
     assert (best.foreign_s, best.disturbed, tries) == (0.2, True, 3)
 
 
-def test_a_run_gives_interleaved_results(program, context):
+def test_a_run_gives_interleaved_results(program, run):
     log = Log()
     other = Allocator("other", None, "x")
-    outcome = Bench(plan([program("/bin/true")], [GLIBC, other]), context, log).run()
+    outcome = run(plan([program("/bin/true")], [GLIBC, other]), log)
     assert [(r.allocator, r.round) for r in outcome.results] == [("glibc", 0), ("other", 0), ("other", 1), ("glibc", 1)]
     assert outcome.failures == [] and outcome.glibc_peak_kib["quick"] > 0
     assert log.runs == 1 + 2 * (1 + 2)
 
 
-def test_output_that_differs_is_a_failure_and_is_not_measured(program, context):
+def test_output_that_differs_is_a_failure_and_is_not_measured(program, run):
     log = Log()
     shows_library = program("/bin/sh", "-c", 'echo "$LD_PRELOAD"')
-    outcome = Bench(plan([shows_library], [GLIBC, Allocator("odd", LIBM, "x")]), context, log).run()
+    outcome = run(plan([shows_library], [GLIBC, Allocator("odd", LIBM, "x")]), log)
     assert {r.allocator for r in outcome.results} == {"glibc"}
     assert outcome.failures == [
         {"workload": "quick", "allocator": "odd", "why": "its output differs from that under glibc"}
@@ -72,37 +86,37 @@ def test_output_that_differs_is_a_failure_and_is_not_measured(program, context):
     assert log.said and log.runs == 1 + 2 * (1 + 2)
 
 
-def test_a_library_that_does_not_serve_malloc_is_a_failure(program, context):
-    outcome = Bench(plan([program("/bin/ls", "/")], [Allocator("idle", LIBM, "x")]), context, Log()).run()
+def test_a_library_that_does_not_serve_malloc_is_a_failure(program, run):
+    outcome = run(plan([program("/bin/ls", "/")], [Allocator("idle", LIBM, "x")]), Log())
     assert outcome.results == []
     assert "malloc is served by libc.so.6" in outcome.failures[0]["why"]
 
 
-def test_a_program_that_fails_under_glibc_is_left_out(program, context):
+def test_a_program_that_fails_under_glibc_is_left_out(program, run):
     log = Log()
-    outcome = Bench(plan([program("/bin/false"), program("/bin/true", name="good")], [GLIBC]), context, log).run()
+    outcome = run(plan([program("/bin/false"), program("/bin/true", name="good")], [GLIBC]), log)
     assert {r.workload for r in outcome.results} == {"good"}
     assert outcome.failures[0]["workload"] == "quick" and log.runs == 2 * (1 + 1 + 2)
 
 
-def test_a_program_that_is_not_installed_is_said(program, context):
+def test_a_program_that_is_not_installed_is_said(program, run):
     log = Log()
     missing = program("/bin/true", needs=("no-such-program-here",))
-    outcome = Bench(plan([missing], [GLIBC]), context, log).run()
+    outcome = run(plan([missing], [GLIBC]), log)
     assert outcome.skipped[0]["workload"] == "quick" and "no-such-program-here" in log.said[0]
 
 
-def test_an_interruption_keeps_what_is_done(program, context, monkeypatch):
+def test_an_interruption_keeps_what_is_done(program, run, monkeypatch):
     real, count = sample.run, []
 
-    def run(*arguments, **more):
+    def interrupted(*arguments, **more):
         count.append(1)
         if len(count) > 4:
             raise KeyboardInterrupt
         return real(*arguments, **more)
 
-    monkeypatch.setattr(bench.sample, "run", run)
-    outcome = Bench(plan([program("/bin/true")], [GLIBC], rounds=10), context, Log()).run()
+    monkeypatch.setattr(bench.sample, "run", interrupted)
+    outcome = run(plan([program("/bin/true")], [GLIBC], rounds=10), Log())
     assert outcome.interrupted and len(outcome.results) == 2
 
 
@@ -114,6 +128,23 @@ def test_libraries_are_copied_aside(tmp_path, monkeypatch):
         library.write_text("second")
         assert copy.library.read_text() == "first" and copy.library.name == "x.so" and glibc.library is None
     assert not copy.library.exists()
+
+
+def test_companions_are_copied_along(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench.paths, "BENCH", tmp_path / "bench")
+    library, companion = tmp_path / "libx.so", tmp_path / "libcore.so.2"
+    library.write_text("x")
+    companion.write_text("core")
+    with bench.private_copies([Allocator("x", library, "1", companions=(companion,))]) as (copy,):
+        assert (copy.library.parent / "libcore.so.2").read_text() == "core"
+
+
+def test_programs_are_bound_to_the_cpus_asked_for(program, context, run):
+    first = min(os.sched_getaffinity(0))
+    shows = program("/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status")
+    bound = dataclasses.replace(context, cpus=(first,))
+    output = sample.run(shows, bound, "").output
+    assert output == whole_output(f"Cpus_allowed_list:\t{first}\n".encode())
 
 
 BOUND = """

@@ -97,3 +97,55 @@ def test_wrong_numbers_of_threads():
     for wrong in ("0", "two", "1,,x", "-1", ""):
         result = run(cli.app, [*QUICK, "--workloads", "ls", "--threads", wrong])
         assert result.exit_code == 2 and "numbers from 1 up" in " ".join(result.output.split())
+
+
+def test_a_report_and_the_same_again_from_its_results(tmp_path):
+    folder = tmp_path / "report"
+    result = run(cli.app, [*QUICK, "--workloads", "ls", "--report", str(folder)])
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in folder.iterdir()} == {"index.html", "results.json", "results.md"}
+    again = tmp_path / "again.md"
+    result = run(cli.app, ["report", str(folder / "results.json"), "--markdown", str(again)])
+    assert result.exit_code == 0 and again.read_text() == (folder / "results.md").read_text()
+    bad = run(cli.app, ["report", str(again)])
+    assert bad.exit_code == 2 and "not JSON" in bad.output
+
+
+def test_merging_needs_somewhere_to_write(tmp_path):
+    json_file = tmp_path / "r.json"
+    assert run(cli.app, [*QUICK, "--workloads", "ls", "--json", str(json_file)]).exit_code == 0
+    assert run(cli.app, ["merge", str(json_file)]).exit_code == 2
+    whole = tmp_path / "whole.json"
+    assert run(cli.app, ["merge", str(json_file), "--json", str(whole), "--made-by", "us"]).exit_code == 0
+    assert json.loads(whole.read_text())["options"]["command"] == "us"
+
+
+def test_an_allocator_that_is_not_there_is_said_and_the_rest_goes_on(tmp_path):
+    json_file = tmp_path / "r.json"
+    given = [*QUICK, "--workloads", "ls", "--json", str(json_file), "--allocators", "glibc,mine=/no/such/lib.so"]
+    result = run(cli.app, given)
+    assert result.exit_code == 1 and "there is no library" in result.output
+    results = json.loads(json_file.read_text())
+    assert len(results["results"]) == 1 and results["absent"][0]["allocator"] == "mine=/no/such/lib.so"
+
+
+def test_wrong_cpus():
+    for wrong in ("9999", "one", "-1"):
+        result = run(cli.app, [*QUICK, "--workloads", "ls", "--cpus", wrong])
+        assert result.exit_code == 2 and "numbers of CPUs" in " ".join(result.output.split())
+
+
+def test_calls_timed_and_instructions_counted(tmp_path):
+    json_file = tmp_path / "r.json"
+    given = ["--workloads", "glibc-simple", "--scale", "0.002", "--count", "--latency", "--json", str(json_file)]
+    result = run(cli.app, [*QUICK, *given])
+    assert result.exit_code == 0, result.output
+    results = json.loads(json_file.read_text())
+    (counted,) = results["counts"]
+    assert counted["instructions"] > 1_000_000
+    assert {row["call"] for row in results["latencies"]} == {"malloc", "free"}
+
+
+def test_names_for_scripts():
+    names = run(cli.app, ["list", "--names", "--suite", "single"]).output.split()
+    assert "ls" in names and "larson" not in names

@@ -1,31 +1,18 @@
 """What changed between two result files."""
 
-import json
-
 import pytest
+from conftest import document_of
 from typer.testing import CliRunner
 
-from annex_lab import cli, compare
+from annex_lab import cli, compare, document
 
 NOISE = [0.97, 1.0, 1.03, 0.99, 1.01]
 
 
 def write(path, seconds: dict[tuple[str, str], float], peak_kib=1000, annex="build 1", glibc="2.36"):
     """A result file: (workload, allocator) -> CPU seconds, with some noise over five rounds."""
-    results = [
-        {
-            "workload": workload,
-            "allocator": allocator,
-            "user_s": s * noise * 0.9,
-            "sys_s": s * noise * 0.1,
-            "wall_s": s * noise,
-            "peak_rss_kib": peak_kib,
-        }
-        for (workload, allocator), s in seconds.items()
-        for noise in NOISE
-    ]
-    versions = {"annex": annex, "glibc": glibc}
-    path.write_text(json.dumps({"format": 1, "results": results, "allocators": versions}))
+    figures = {key: [(s * noise, peak_kib) for noise in NOISE] for key, s in seconds.items()}
+    document.save(document_of(figures, versions={"annex": annex, "glibc": glibc}), path)
     return path
 
 
@@ -68,3 +55,14 @@ def test_the_command(files, tmp_path):
     ]:
         result = run(cli.app, ["compare", *arguments])
         assert result.exit_code == 2 and what in " ".join(result.output.split())
+
+
+def test_two_runs_agree_or_do_not(files):
+    a, b = files
+    run = CliRunner().invoke
+    same = run(cli.app, ["compare", str(a), str(a), "--agree", "0"])
+    assert same.exit_code == 0 and "0 of" in same.output
+    apart = run(cli.app, ["compare", str(a), str(b), "--agree", "4"])
+    assert apart.exit_code == 1
+    worst = compare.disagreements(*map(compare.load, files))[0]
+    assert {worst.allocator, worst.against} == {"annex", "glibc"} and abs(worst.change) > 0.4

@@ -91,6 +91,7 @@ def test_paths_are_shortened_and_nothing_else(context, tmp_path):
         "a/b": "a/b",
         "/x/{print}": "'/x/{print}'",
         "/": "/",
+        "/" + "x" * 5000: "/" + "x" * 5000,
     }
     for argument, shown in cases.items():
         command = model.Command(["/opt/bin/tool", argument], {"SECRET": "1"})

@@ -81,7 +81,7 @@ def _without_folders(argument: str, context: Context) -> str:
         return argument
     path = Path(match[2])
     ours = any(path.is_relative_to(folder) for folder in (context.data, context.scratch, context.workloads))
-    there = path.exists() or (path.parent != Path("/") and path.parent.exists())
+    there = os.path.exists(path) or (path.parent != Path("/") and os.path.exists(path.parent))
     return (match[1] or "") + path.name if ours or there else argument
 
 

@@ -1,0 +1,99 @@
+"""Commands on results that are there already: report, merge, compare."""
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from annex_lab import compare, document, show
+from annex_lab.report import Report
+
+console = Console(stderr=True)
+
+
+def write(results: dict, json_file: Path | None, markdown_file: Path | None, folder: Path | None) -> None:
+    """The files that were asked for; a folder gets all three kinds."""
+    wanted_json, wanted_markdown = [json_file], [markdown_file]
+    if folder:
+        from annex_lab import html  # its pictures take a second to load, and most runs want none
+
+        html.write(results, folder)
+        wanted_json.append(folder / "results.json")
+        wanted_markdown.append(folder / "results.md")
+    for path in filter(None, wanted_json):
+        document.save(results, path)
+    for path in filter(None, wanted_markdown):
+        path.write_text(Report(results).as_markdown())
+
+
+def _fail(why: Exception) -> NoReturn:
+    console.print(str(why), style="red", markup=False)
+    raise typer.Exit(2)
+
+
+def report(
+    results: Annotated[Path, typer.Argument(help="of annex-lab bench --json")],
+    folder: Annotated[Path | None, typer.Option("--report", file_okay=False, help="write the HTML page here")] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="write the tables here")] = None,
+) -> None:
+    """Makes the report of a result file again: tables here, or Markdown, or the HTML page."""
+    try:
+        content = document.load(results)
+    except document.Unusable as why:
+        _fail(why)
+    write(content, None, markdown_file, folder)
+    show.tables(Console(width=max(130, console.width)), Report(content))
+
+
+def merge(
+    results: Annotated[list[Path], typer.Argument(help="of annex-lab bench --json, each with other programs")],
+    json_file: Annotated[Path | None, typer.Option("--json", help="write the whole here")] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="write the tables here")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--report", file_okay=False, help="write index.html, results.json and .md here")
+    ] = None,
+    made_by: Annotated[str, typer.Option(help="the command that made them all, for the report")] = "",
+) -> None:
+    """Joins the results of several runs with different programs, such as a campaign's, into one."""
+    try:
+        content = document.merged({str(path): document.load(path) for path in results}, made_by)
+    except document.Unusable as why:
+        _fail(why)
+    if not (json_file or markdown_file or folder):
+        raise typer.BadParameter("say where to: --json, --markdown or --report")
+    write(content, json_file, markdown_file, folder)
+
+
+def compare_(
+    a: Annotated[Path, typer.Argument(help="results of annex-lab bench --json")],
+    b: Annotated[Path, typer.Argument(help="later ones")],
+    allocator: Annotated[str, typer.Option(help="whose; default: every Annex that both have")] = "",
+    agree: Annotated[
+        float | None,
+        typer.Option("--agree", min=0, help="exit with 1 unless all geometric means agree within this many per cent"),
+    ] = None,
+) -> None:
+    """Shows what changed for an allocator between two result files, such as those of two versions of Annex."""
+    try:
+        before, after = compare.load(a), compare.load(b)
+        names = compare.subjects(before, after)
+        if allocator:
+            if allocator not in before.versions or allocator not in after.versions:
+                raise document.Unusable(f"{allocator} is not in both files")
+            names = [allocator]
+    except document.Unusable as why:
+        _fail(why)
+    for name in names:
+        show.changes(Console(), before, after, name)
+    if agree is not None:
+        apart = compare.disagreements(before, after)
+        show.disagreements(Console(), apart, agree)
+        if apart and abs(apart[0].change) > agree / 100:
+            raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("report")(report)
+    app.command("merge")(merge)
+    app.command("compare")(compare_)
