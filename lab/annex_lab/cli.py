@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -229,13 +230,13 @@ def list_(
     if names:
         print("\n".join(program.name for program in chosen if not program.by_name_only))
         return
-    table = Table(title="Programs", title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("program", "suite", "kind", "from", "what", "missing"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)
     for program in chosen:
         origin = " ".join([*program.groups, *(["quick"] if program.quick else [])])
         table.add_row(program.name, program.suite, program.kind, origin, program.what, ", ".join(program.missing()))
-    out = Console()
+    out = Console(width=max(150, console.width))
     out.print(table)
     for name in known.expand(["all"]):
         try:
