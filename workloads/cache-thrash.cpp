@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Active false sharing (cache-thrash).", workload::Chance::kNone);
   const uint32_t threads = options.threads();
   const uint32_t size = options.count("--size", 8, "bytes in a block");
-  const uint64_t rounds = options.work("--rounds", 150000, "blocks that each thread writes");
+  const uint64_t rounds = options.work("--rounds", 250000, "blocks that each thread writes");
   const uint32_t writes = options.count("--writes", 2000, "times that a thread writes each block");
   options.done();
 

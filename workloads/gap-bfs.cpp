@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
   const uint32_t threads = options.threads();
   const auto vertices = static_cast<uint32_t>(options.work("--vertices", 65536, "vertices of the graph"));
   const uint32_t degree = options.count("--degree", 100, "their average degree");
-  const uint32_t searches = options.count("--searches", 64, "searches, each from another vertex");
+  const uint32_t searches = options.count("--searches", 128, "searches, each from another vertex");
   const uint32_t kronecker = options.count("--kronecker", 0, "1: a Kronecker graph, 0: uniformly random edges");
   options.done();
 

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   const uint32_t steps = options.count("--steps", 200000, "blocks allocated in a pass");
   const uint64_t passes = options.work("--passes", 80, "passes, each with a table of its own");
   options.done();
-  workload::require(steps >= 1, "--steps must be 1 or more");
+  workload::Options::accept(steps >= 1, "--steps must be 1 or more");
 
   workload::Random random(1);
   uint64_t bytes = 0;

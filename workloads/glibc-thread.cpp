@@ -53,8 +53,8 @@ int main(int argc, char** argv) {
   const uint32_t low = options.count("--min", 4, "smallest block in bytes");
   const uint32_t high = options.count("--max", 32768, "largest block in bytes");
   options.done();
-  workload::require(slots >= 1 && low >= 1 && low <= high,
-                    "--slots and --min must be 1 or more, --max no less than --min");
+  workload::Options::accept(slots >= 1 && low >= 1 && low <= high,
+                            "--slots and --min must be 1 or more, --max no less than --min");
 
   std::vector<uint64_t> sums(threads);
   const double seconds = workload::seconds_of([&] {

@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   g_min_size = options.count("--min", 8, "smallest block in bytes");
   g_max_size = options.count("--max", 1000, "largest block in bytes");
   const uint32_t generations = options.count("--generations", 50, "successive threads of a lineage");
-  const uint64_t replacements = options.work("--replacements", 24000000, "blocks replaced by a lineage in all");
+  const uint64_t replacements = options.work("--replacements", 28000000, "blocks replaced by a lineage in all");
   options.done();
   g_replacements = replacements / generations;
 

@@ -45,8 +45,9 @@ int main(int argc, char** argv) {
   const uint32_t max_mib = options.count("--max", 25, "largest block in MiB");
   const uint32_t stride = options.count("--stride", 4096, "bytes from one write to the next");
   options.done();
-  workload::require(alive >= 1 && stride >= 1, "--alive and --stride must be 1 or more");
-  workload::require(min_mib >= 1 && min_mib <= max_mib && max_mib < 4096, "--min must be 1 or more, and --max no less");
+  workload::Options::accept(alive >= 1 && stride >= 1, "--alive and --stride must be 1 or more");
+  workload::Options::accept(min_mib >= 1 && min_mib <= max_mib && max_mib < 4096,
+                            "--min must be 1 or more, and --max no less");
 
   Random random(42);
   std::vector<Large> blocks(alive);

@@ -59,11 +59,11 @@ void live(Lineage& lineage, uint64_t stream, uint32_t blocks, uint32_t max_size)
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Threads that come, go, and leave memory behind (mleak).");
   const uint32_t threads = options.threads();
-  const uint64_t waves = options.work("--waves", 10000, "times that all threads are started anew");
+  const uint64_t waves = options.work("--waves", 15000, "times that all threads are started anew");
   const uint32_t blocks = options.count("--blocks", 1000, "blocks that a thread allocates");
   const uint32_t max_size = options.count("--max", 512, "largest block in bytes");
   options.done();
-  workload::require(max_size >= 8, "--max must be 8 or more");
+  workload::Options::accept(max_size >= 8, "--max must be 8 or more");
 
   std::vector<Lineage> lineages(threads);
   const double seconds = workload::seconds_of([&] {

@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Waves of threads with mixed lifetimes and migrating objects (mstress).");
   const uint32_t threads = options.threads();
   const uint32_t waves = options.count("--waves", 20, "times that all threads are started anew");
-  const uint64_t steps = options.work("--steps", 150000, "items that a thread allocates in a wave");
+  const uint64_t steps = options.work("--steps", 200000, "items that a thread allocates in a wave");
   options.done();
 
   std::atomic<uint64_t> allocated{0};

@@ -76,12 +76,12 @@ uint64_t work(std::vector<Inbox>& inboxes, uint32_t id, uint64_t loops, uint32_t
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Mixed sizes, scattered frees, some by other threads (rptest).");
   const uint32_t threads = options.threads();
-  const uint64_t loops = options.work("--loops", 800, "stretches that each thread replaces");
+  const uint64_t loops = options.work("--loops", 1000, "stretches that each thread replaces");
   const uint32_t window = options.count("--window", 8000, "blocks that a thread holds");
   const uint32_t low = options.count("--min", 32, "smallest block in bytes");
   const uint32_t high = options.count("--max", 16000, "largest block in bytes");
   options.done();
-  workload::require(low >= 32, "--min must leave room for a link: 32 or more");
+  workload::Options::accept(low >= 32, "--min must leave room for a link: 32 or more");
 
   std::vector<Inbox> inboxes(threads);
   std::vector<uint64_t> sums(threads);

@@ -45,7 +45,7 @@ uint64_t pass(uint32_t number, uint32_t max_size, std::vector<Block*>& older, st
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Small blocks in overlapping batches (sh6bench).", workload::Chance::kNone);
   const uint32_t threads = options.threads();
-  const uint64_t passes = options.work("--passes", 48000, "passes over all sizes by each thread");
+  const uint64_t passes = options.work("--passes", 54000, "passes over all sizes by each thread");
   const uint32_t max_size = options.count("--max", 1000, "largest block in bytes");
   options.done();
 

@@ -60,7 +60,7 @@ uint64_t work(std::vector<Mailbox>& mailboxes, uint32_t id, uint64_t bursts, uin
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Bursts of blocks that migrate between threads (sh8bench).");
   const uint32_t threads = options.threads();
-  const uint64_t bursts = options.work("--bursts", 90000, "bursts of each thread");
+  const uint64_t bursts = options.work("--bursts", 120000, "bursts of each thread");
   const uint32_t length = options.count("--length", 250, "blocks in a burst");
   const uint32_t max_size = options.count("--max", 1000, "largest block in bytes");
   options.done();

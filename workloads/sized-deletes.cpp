@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   const uint32_t step = options.count("--step", 32, "bytes between two sizes, and the smallest of them");
   const uint32_t count = options.count("--sizes", 8, "how many sizes take turns");
   options.done();
-  workload::require(step >= 4 && count >= 1, "--step must be 4 or more and --sizes 1 or more");
+  workload::Options::accept(step >= 4 && count >= 1, "--step must be 4 or more and --sizes 1 or more");
 
   std::vector<uint32_t> sizes;
   for (uint32_t i = 1; i <= count; ++i) sizes.push_back(i * step);

@@ -8,11 +8,11 @@
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "malloc and free, sizes in steps (tp of Mallacc).", workload::Chance::kNone);
   options.one_thread();
-  const uint64_t pairs = options.work("--pairs", 100000000, "blocks allocated and freed");
+  const uint64_t pairs = options.work("--pairs", 150000000, "blocks allocated and freed");
   const uint32_t step = options.count("--step", 16, "bytes between two sizes, and the smallest of them");
   const uint32_t max_size = options.count("--max", 512, "largest block in bytes");
   options.done();
-  workload::require(step >= 4 && step <= max_size, "--step must be 4 or more, and no more than --max");
+  workload::Options::accept(step >= 4 && step <= max_size, "--step must be 4 or more, and no more than --max");
 
   std::vector<uint32_t> sizes;
   for (uint32_t size = step; size <= max_size; size += step) sizes.push_back(size);

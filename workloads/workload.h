@@ -121,6 +121,13 @@ class Options {
       fail("--threads", "must be 1 here: one thread does the work");
   }
 
+  // For options that are numbers, and yet make no sense.
+  static void accept(bool sensible, const char* what) {
+    if (sensible) return;
+    fprintf(stderr, "%s\n", what);
+    exit(2);
+  }
+
   // Call after the last option: prints help where asked, refuses what is unknown.
   void done() const {
     for (const Given& given : given_) {
