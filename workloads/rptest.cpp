@@ -18,8 +18,21 @@ struct Given {
   Given* next;
 };
 
+// At most as many as a window of them lie there: a thread that is far behind, or done, would let memory measure the
+// scheduler.
 struct alignas(64) Inbox {
   std::atomic<Given*> head{nullptr};
+  std::atomic<uint32_t> held{0};
+
+  bool give(Block* block, uint32_t limit) {
+    if (held.load(std::memory_order_relaxed) >= limit) return false;
+    held.fetch_add(1, std::memory_order_relaxed);
+    auto* given = reinterpret_cast<Given*>(block);
+    given->next = head.load(std::memory_order_relaxed);
+    while (!head.compare_exchange_weak(given->next, given, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    return true;
+  }
 };
 
 uint32_t falling_size(Random& random, uint32_t low, uint32_t high) {
@@ -31,12 +44,15 @@ uint32_t falling_size(Random& random, uint32_t low, uint32_t high) {
 
 uint64_t free_given(Inbox& inbox) {
   uint64_t sum = 0;
+  uint32_t freed = 0;
   Given* given = inbox.head.exchange(nullptr, std::memory_order_acquire);
   while (given != nullptr) {
     Given* next = given->next;
     sum += workload::free_block(&given->header);
     given = next;
+    ++freed;
   }
+  inbox.held.fetch_sub(freed, std::memory_order_relaxed);
   return sum;
 }
 
@@ -52,16 +68,9 @@ uint64_t work(std::vector<Inbox>& inboxes, uint32_t id, uint64_t loops, uint32_t
     uint32_t at = random.below(window);
     for (uint32_t i = 0; i < length; ++i, at = (at + stride) % window) {
       if (Block* old = blocks[at]) {
-        if (threads > 1 && i % 5 == 0) {  // one in five is freed by the next thread
-          auto* given = reinterpret_cast<Given*>(old);
-          Inbox& inbox = inboxes[(id + 1) % threads];
-          given->next = inbox.head.load(std::memory_order_relaxed);
-          while (!inbox.head.compare_exchange_weak(given->next, given, std::memory_order_release,
-                                                   std::memory_order_relaxed)) {
-          }
-        } else {
-          sum += workload::free_block(old);
-        }
+        // One in five is freed by the next thread.
+        const bool given = threads > 1 && i % 5 == 0 && inboxes[(id + 1) % threads].give(old, window);
+        if (!given) sum += workload::free_block(old);
       }
       blocks[at] = workload::new_block(falling_size(random, low, high), static_cast<uint32_t>(loop + i));
     }

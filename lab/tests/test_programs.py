@@ -158,6 +158,8 @@ def test_redis_score_is_the_geometric_mean_of_seconds_a_request():
     assert servers.redis_score(output, "spop") == pytest.approx(1 / 400)
     with pytest.raises(ValueError):
         servers.redis_score("")
+    with pytest.raises(ValueError):
+        servers.redis_score('"test","rps"\n"SPOP","inf"\n')
     with pytest.raises(ValueError, match="lpop"):
         servers.redis_score(output, "lpop")
 
