@@ -41,12 +41,12 @@ SINGLE = [
 
 MULTI = [
     _workload("larson", "multi", "server threads that hand over to successors", "speedmalloc", quick=True),
-    _workload("xmalloc", "multi", "producers allocate, consumers free", "speedmalloc", quick=True),
+    _workload("xmalloc", "multi", "producers allocate, consumers free", "speedmalloc"),
     _workload("cache-scratch", "multi", "passive false sharing", "speedmalloc"),
     _workload("sh6bench", "multi", "overlapping batches of small blocks", "speedmalloc"),
     _workload("sh8bench", "multi", "bursts that migrate between threads", "speedmalloc", quick=True),
     _workload("mstress", "multi", "waves of threads, migrating objects", "speedmalloc", quick=True),
-    _workload("alloc-test", "multi", "random slots, Pareto sizes", "speedmalloc"),
+    _workload("alloc-test", "multi", "random slots, Pareto sizes", "speedmalloc", quick=True),
     _workload("gap-bfs", "multi", "breadth-first searches in a graph", "speedmalloc"),
     _workload("gap-bc", "multi", "betweenness centrality in a graph", "speedmalloc"),
     _workload("nas-dc", "multi", "a data cube's views", "speedmalloc"),
