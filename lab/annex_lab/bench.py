@@ -252,7 +252,9 @@ class Bench:
         self.peak_kib[program.name] = max(self.peak_kib[program.name], taken.peak_rss_kib)
         if reference and taken.output != reference.output:
             return "its output differs from that under glibc"
-        return proof.complaint(self.context.scratch, allocator.preload) if allocator.preload else None
+        if not allocator.preload:
+            return None
+        return proof.complaint(self.context.scratch, allocator.preload, allocator.companions)
 
     def _sample(self, program: Program, allocator: Allocator, round_: int) -> None:
         def attempt() -> Attempt:
