@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from pathlib import Path
 
 
@@ -23,7 +24,7 @@ def describe() -> dict[str, str | int]:
         "cpu": model,
         "cpus": os.cpu_count() or 0,
         "memory_gib": round(memory_kib / 1024 / 1024),
-        "kernel": platform.release(),
+        "kernel": re.match(r"[\d.]*", platform.release())[0],
         "libc": os.confstr("CS_GNU_LIBC_VERSION") or "unknown",
         "transparent_hugepage": _first_line("/sys/kernel/mm/transparent_hugepage/enabled"),
         "overcommit": _first_line("/proc/sys/vm/overcommit_memory"),

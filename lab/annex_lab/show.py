@@ -12,6 +12,7 @@ from annex_lab.bench import Listener
 from annex_lab.report import LEVEL, TABLED, TITLES, Report
 
 UNKNOWN_S = 1.0  # what a run is taken to last until the first one is over
+MOST_COLUMNS = 9  # of other allocators beside each program
 OVERHEAD_S = 0.25  # waiting for quiet, touching memory, reading the output
 
 
@@ -119,15 +120,17 @@ def tables(console: Console, report: Report) -> None:
     for subject in report.subjects():
         bases = report.bases(subject)
         for metric in TABLED:
-            table = _table(["group", *bases])
-            for group in report.groups():
-                found = [report.geomean(group, subject, base, metric) for base in bases]
+            table = _table(["against", *(group.replace(", ", ",\n") for group in report.groups())])
+            for base in bases:
+                found = [report.geomean(group, subject, base, metric) for group in report.groups()]
                 if any(found):
-                    table.add_row(group, *(_ratio(one) for one in found))
+                    table.add_row(base, *(_ratio(one) for one in found))
             _print(console, f"{subject}: {TITLES[metric]} / that of each other, below 1 is better", table)
     for subject in report.subjects():
         title = f"{subject}: each program's CPU time and peak memory, and both / the other's"
-        _print(console, title, _programs_table(report, subject))
+        _print(console, title, _programs_table(report, subject, MOST_COLUMNS))
+        if len(report.bases(subject)) > MOST_COLUMNS:
+            console.print("The others are in the report (--report DIR).", style="dim")
     console.print("Grey: no difference beyond the noise.", style="dim")
     if report.disturbed():
         console.print(f"{report.disturbed()} of {len(report.document['results'])} samples were disturbed by others.")
@@ -139,8 +142,8 @@ def _print(console: Console, title: str, table: Table) -> None:
         console.print(table)
 
 
-def _programs_table(report: Report, subject: str) -> Table:
-    bases = report.bases(subject)
+def _programs_table(report: Report, subject: str, most: int) -> Table:
+    bases = report.bases(subject)[:most]
     table = _table(["program", "CPU ms", "±%", "MiB", *bases])
     for program in report.programs:
         cpu = report.samples.summary(program, subject, "cpu_s")

@@ -112,7 +112,7 @@ void Arena::take_front(Granule* run, uint32_t granules) {
   run[granules - 1].kind = Kind::kNone;
 }
 
-// Takes the last granules of a dirty run. The front stays free, so that a span before it can still grow in place.
+// Takes the last granules of a free run. The front stays free, so that a span before it can still grow in place.
 Granule* Arena::take_back(Granule* run, uint32_t granules) {
   const uint32_t rest = run->length - granules;
   Granule* taken = run + rest;
@@ -121,13 +121,15 @@ Granule* Arena::take_back(Granule* run, uint32_t granules) {
     return taken;
   }
   Granule* last = taken - 1;
-  dirty_.remove(run);
+  const bool dirty = run->dirty;
+  RunBins& bins = dirty ? dirty_ : clean_;
+  bins.remove(run);
   last->kind = Kind::kFree;
-  last->dirty = true;
+  last->dirty = dirty;
   run->length = last->length = rest;
   last->magic = 0;
-  dirty_.insert(run);
-  commitment.dirty -= size_t{granules} * kGranule;
+  bins.insert(run);
+  if (dirty) commitment.dirty -= size_t{granules} * kGranule;
   taken->kind = taken[granules - 1].kind = Kind::kNone;
   return taken;
 }
@@ -169,6 +171,35 @@ Granule* Arena::take_clean(uint32_t granules) {
   Granule* run = clean_.find(granules);
   if (run != nullptr) take_front(run, granules);
   return run;
+}
+
+Granule* Arena::clean_run_before(Granule* run) const {
+  Granule* last = run - 1;
+  if (last < first() || last->kind != Kind::kFree || last->dirty) return nullptr;
+  return run - last->length;
+}
+
+Granule* Arena::clean_run_after(Granule* run) const {
+  Granule* after = run + run->length;
+  return after < frontier() && after->kind == Kind::kFree && !after->dirty ? after : nullptr;
+}
+
+bool Arena::can_join(Granule* dirty, uint32_t granules) const {
+  const Granule* before = clean_run_before(dirty);
+  const Granule* after = clean_run_after(dirty);
+  return dirty->length + (before == nullptr ? 0 : before->length) + (after == nullptr ? 0 : after->length) >= granules;
+}
+
+Granule* Arena::take_joined(Granule* dirty, uint32_t granules) {
+  Granule* before = clean_run_before(dirty);
+  Granule* after = clean_run_after(dirty);
+  const uint32_t missing = granules - dirty->length;
+  const uint32_t from_after = after == nullptr ? 0 : std::min(after->length, missing);
+  take_out(dirty);
+  if (from_after > 0) take_front(after, from_after);
+  Granule* head = missing > from_after ? take_back(before, missing - from_after) : dirty;
+  head->kind = head[granules - 1].kind = Kind::kNone;
+  return head;
 }
 
 // Never-used granules, in whole pieces of 2 MiB, so that the pages can be huge and can be moved by whole tables. A run
@@ -309,13 +340,38 @@ Granule* first_arena_that(Take take) {
   return nullptr;
 }
 
+// A dirty run that is too short for a span is used all the same where clean neighbours make up the rest: otherwise runs
+// of many lengths leave holes, the span touches fresh memory, and the dirty run is given back to make up for it. At
+// least half must be dirty, since calloc clears the whole. Of the newest few, the longest.
+Granule* take_joined(uint32_t granules) {
+  constexpr int kLook = 32;
+  Granule* best = nullptr;
+  int looked_at = 0;
+  for (Granule* run = commitment.newest; run != nullptr && looked_at < kLook; run = run->older, ++looked_at) {
+    if (run->length < granules / 2 || (best != nullptr && run->length <= best->length)) continue;
+    if (arena_of(run)->can_join(run, granules)) best = run;
+  }
+  if (best == nullptr) return nullptr;
+  const uint32_t clean = granules - best->length;
+  Granule* run = arena_of(best)->take_joined(best, granules);
+  Granule* last = run + granules - 1;
+  run->kind = last->kind = Kind::kPurging;  // in nobody's hands while the lock is let go
+  run->length = last->length = granules;
+  before_growth(size_t{clean} * kGranule);
+  run->kind = last->kind = Kind::kNone;
+  return run;
+}
+
 Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
   *clean = false;
   if (Granule* run = first_arena_that([=](Arena& arena) { return arena.take_dirty(granules); })) return run;
+  if (purpose == Purpose::kSpan) {
+    if (Granule* run = take_joined(granules)) return run;
+    before_growth(bytes);
+  }
   *clean = true;
-  if (purpose == Purpose::kSpan) before_growth(bytes);
   if (Granule* run = first_arena_that(from_clean)) return run;
   const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(used);
   if (purpose == Purpose::kSlab) note_fresh_slabs();

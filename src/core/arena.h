@@ -59,6 +59,10 @@ class Arena {
   Granule* take_frontier(uint32_t granules, bool huge_pages);
   void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
   void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
+  // A dirty run, shorter than `granules`, with as much of its clean neighbours as is missing: whether that is enough,
+  // and if so, the run taken.
+  bool can_join(Granule* dirty, uint32_t granules) const;
+  Granule* take_joined(Granule* dirty, uint32_t granules);
   // Takes the granules from `end` on, if they are free.
   bool take_following(Granule* end, uint32_t granules, bool huge_pages);
   // Takes the end of a dirty run out, to be given back and then put_clean.
@@ -70,6 +74,8 @@ class Arena {
     return (needed + kGranule - 1) & ~(kGranule - 1);
   }
   bool commit_to(uint32_t frontier);
+  Granule* clean_run_before(Granule* run) const;
+  Granule* clean_run_after(Granule* run) const;
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);

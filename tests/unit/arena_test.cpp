@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -98,6 +99,71 @@ TEST(Arena, DirtyMemoryIsUsedBeforeFresh) {
   second->bytes = 5 * kGranule;
   EXPECT_FALSE(clean);
   give_run(second, 5, Purpose::kSpan, false);
+}
+
+// Six runs beside each other, so that what becomes of them is known; the outer two stay taken.
+class Neighbours : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    os::options.purge_delay_ms = 3600 * 1000;
+    purge_all();
+    Granule* whole = take(6 * kLength);
+    give_run(whole, 6 * kLength, Purpose::kSpan, false);
+    for (Granule*& run : runs_) run = take(kLength);
+    std::sort(std::begin(runs_), std::end(runs_));
+    ASSERT_EQ(runs_[5] - runs_[0], 5 * kLength);
+  }
+  void TearDown() override {
+    for (Granule* run : runs_) {
+      if (run != nullptr) give_run(run, kLength, Purpose::kSpan, false);
+    }
+    test::expect_consistent();
+    os::options.purge_delay_ms = 1000;
+  }
+  void free_clean(int index) {
+    free_dirty(index);
+    purge_all();
+  }
+  void free_dirty(int index) {
+    memset(start_of(runs_[index]), 0x5A, kLength * kGranule);
+    give_run(runs_[index], kLength, Purpose::kSpan, false);
+    runs_[index] = nullptr;
+  }
+  static constexpr uint32_t kLength = 160;  // granules
+  Granule* runs_[6] = {};
+};
+
+TEST_F(Neighbours, ADirtyRunIsUsedWithTheCleanOnesBesideIt) {
+  Granule* place = runs_[1];
+  free_clean(1);
+  free_clean(4);
+  free_dirty(2);
+  free_dirty(3);
+  const size_t purged = commitment.purged_total;
+  bool clean = true;
+  constexpr uint32_t kWanted = 3 * kLength + 5;  // from both sides
+  Granule* run = take_run(kWanted, 1, Purpose::kSpan, kWanted * kGranule, &clean);
+  run->magic = 0;
+  run->bytes = kWanted * kGranule;
+  EXPECT_FALSE(clean);
+  EXPECT_EQ(run, place + kLength - 5);
+  EXPECT_EQ(commitment.dirty, 0u);
+  EXPECT_EQ(commitment.purged_total, purged);  // it was used, not given back
+  test::expect_consistent();
+  give_run(run, kWanted, Purpose::kSpan, false);
+}
+
+TEST_F(Neighbours, ARunThatIsMostlyCleanStaysClean) {
+  free_clean(1);
+  free_clean(3);
+  free_dirty(2);
+  bool clean = false;
+  constexpr uint32_t kWanted = 2 * kLength + 2;  // less than half of it would be dirty
+  Granule* run = take_run(kWanted, 1, Purpose::kSpan, kWanted * kGranule, &clean);
+  run->magic = 0;
+  run->bytes = kWanted * kGranule;
+  EXPECT_TRUE(clean);
+  give_run(run, kWanted, Purpose::kSpan, false);
 }
 
 TEST(Arena, TheLimitIsKept) {
