@@ -16,7 +16,8 @@
 //                   speculatively is never more than what is known to be used). None before: a small heap pays 4 KiB
 //                   at a time.
 //
-//   dirty first     a span that no dirty run is long enough for takes one of half its length or more with the clean runs
+//   dirty first     a span that no dirty run is long enough for takes one of half its length or more with the clean
+//   runs
 //                   beside it, before it touches clean memory alone
 //
 // giving memory back:
