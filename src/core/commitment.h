@@ -15,10 +15,8 @@
 //                   that fill 7/8 of their granules, if of n >= 2 MiB then only if n <= live (so that what is asked for
 //                   speculatively is never more than what is known to be used). None before: a small heap pays 4 KiB
 //                   at a time.
-//
-//   dirty first     a span that no dirty run is long enough for takes one of half its length or more with the clean
-//   runs
-//                   beside it, before it touches clean memory alone
+//   dirty first     a span for which no dirty run is long enough takes one of half its length or more, with the clean
+//                   runs beside it, before it touches clean memory alone
 //
 // giving memory back:
 //   delay           a dirty run goes back when it has been free for ANNEX_PURGE_DELAY; in an idle process too, by a
