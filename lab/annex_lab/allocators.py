@@ -70,6 +70,11 @@ class Allocator:
     companions: tuple[Path, ...] = ()  # files that the library needs in its own folder, under these very names
 
     @property
+    def for_one_thread(self) -> bool:
+        """Made for single-threaded programs; in others it works, behind a lock."""
+        return self.name == "annex-solo"
+
+    @property
     def preload(self) -> str:
         return str(self.library) if self.library else ""
 

@@ -1,10 +1,13 @@
 """The schedule: which program runs when under which allocator, so that the comparison is fair.
 
-- Allocators take turns (A B C, B C A, ...), so that a slow phase of the machine falls on all of them alike.
-- Before each sample the memory it will need is touched and released by another process (see native/toucher.c).
-- A sample during which other processes used CPU is repeated, a bounded number of times; the least disturbed one counts.
 - Every program first runs once under glibc and once under each allocator, untimed: that fills the page cache, compares
   the output with glibc's, and proves that the allocator serves the program (see proof.py).
+- Then come the rounds. Each goes through all programs, so that the rounds of one program are spread over the whole run,
+  and a slow minute of the machine is one round of many programs, not all rounds of one.
+- In a round of a program the allocators take turns (A B C, B C A, ...), several times over for short programs, and of
+  an allocator's runs the fastest counts: neighbours on the same host can only slow a run down, by half for a second.
+- Before each run the memory it will need is touched and released by another process (see native/toucher.c).
+- A run during which other processes used CPU is disturbed; where all of a round were, some more are taken.
 """
 
 import contextlib
@@ -28,10 +31,12 @@ class Plan:
     programs: list[Program]
     allocators: list[Allocator]
     rounds: int = 5
-    retries: int = 2  # more tries for a disturbed sample
+    retries: int = 2  # more runs where all of a round were disturbed
     patience_s: float = 3.0  # how long to wait for a quiet machine before each sample
     count: bool = False  # one run more of each under callgrind
     latency: bool = False  # and one that times every call
+    passes: int = 0  # runs in a round of which the fastest counts; 0: as many as are worth it
+    fitting: bool = False  # solo on single-threaded programs alone
 
     @property
     def runs_each(self) -> int:
@@ -57,6 +62,15 @@ class Listener:
 
     def say(self, text: str) -> None:
         """Something a person should know."""
+
+
+WORTH_S = 0.6  # a round's runs of one program under one allocator shall take so long together, if not more than
+MOST_PASSES = 6
+
+
+def passes_for(wall_s: float) -> int:
+    """How many runs of a program that takes so long make a round."""
+    return max(1, min(MOST_PASSES, round(WORTH_S / max(wall_s, 1e-3))))
 
 
 def turns(allocators: list[Allocator], round_: int) -> list[Allocator]:
@@ -109,14 +123,25 @@ class Attempt:
         return quiet.disturbed(self.foreign_s, self.span_s)
 
 
-def least_disturbed(attempt: Callable[[], Attempt], retries: int) -> tuple[Attempt, int]:
-    """Takes samples until one is undisturbed, at most 1 + retries; returns the best and how many were taken."""
-    taken: list[Attempt] = []
-    while len(taken) <= retries:
-        taken.append(attempt())
-        if not taken[-1].disturbed:
-            return taken[-1], len(taken)
-    return min(taken, key=lambda one: one.foreign_share), len(taken)
+def best_of(attempts: list[Attempt]) -> Attempt:
+    """The fastest of those that nobody disturbed; where there is none, the least disturbed."""
+    quiet_ones = [one for one in attempts if not one.disturbed]
+    if quiet_ones:
+        return min(quiet_ones, key=lambda one: one.sample.pace)
+    return min(attempts, key=lambda one: one.foreign_share)
+
+
+@dataclass
+class Underway:
+    """A program that is being measured, with the allocators under which it works."""
+
+    program: Program
+    well: list[Allocator]
+    passes: int
+
+
+def _without(allocators: list[Allocator], one: Allocator) -> list[Allocator]:
+    return [allocator for allocator in allocators if allocator is not one]
 
 
 class Bench:
@@ -136,8 +161,12 @@ class Bench:
         """Measures everything; an interruption keeps what is done."""
         try:
             with private_copies(self.plan.allocators) as allocators:
-                for program in self.plan.programs:
-                    self._measure(program, allocators)
+                underway = [one for program in self.plan.programs if (one := self._begin(program, allocators))]
+                for round_ in range(self.plan.rounds):
+                    for one in underway:
+                        self._round(one, round_)
+                for one in underway:
+                    self._optional(one)
         except KeyboardInterrupt:
             self.outcome.interrupted = True
         else:
@@ -171,30 +200,74 @@ class Bench:
             ahead += [what] if wanted and not done else []
         return ahead
 
-    def _measure(self, program: Program, allocators: list[Allocator]) -> None:
+    def _begin(self, program: Program, allocators: list[Allocator]) -> Underway | None:
+        """Input and warm-up; None where there is nothing to measure."""
+        if self.plan.fitting and program.suite == "multi":
+            allocators = [one for one in allocators if not one.for_one_thread]
         missing = program.missing()
-        if missing or self._complete(program, allocators):
+        if missing or not allocators or self._complete(program, allocators):
             if missing and not any(entry["workload"] == program.name for entry in self.outcome.skipped):
                 self._learn("skipped", {"workload": program.name, "why": f"not installed: {', '.join(missing)}"})
                 self.listener.say(f"{program.name} is left out: not installed: {', '.join(missing)} (lab/apt.txt)")
             self.listener.done(program.name, self.plan.runs_each)
-            return
+            return None
         self.listener.step(program.name, "", "input")
         program.prepare(self.context)
-        well = self._warm_up(program, allocators)
-        for round_ in range(self.plan.rounds if well else 0):
-            for allocator in turns(well, round_):
-                if not self.outcome.has(program.name, allocator.name, round_):
-                    self.listener.step(program.name, allocator.name, f"round {round_ + 1}")
-                    self._guarded(self._sample, program, allocator, round_)
-                self.listener.done(program.name)
-        for allocator in well:
+        left_out = len(self.plan.allocators) - len(allocators)
+        self.listener.done(program.name, left_out * self.plan.runs_under_each)
+        return self._warm_up(program, allocators)
+
+    def _round(self, one: Underway, round_: int) -> None:
+        """One round of a program: all its allocators, pass after pass, and then what counts of each."""
+        program = one.program
+        waiting = [a for a in one.well if not self.outcome.has(program.name, a.name, round_)]
+        self.listener.done(program.name, len(one.well) - len(waiting))
+        attempts: dict[str, list[Attempt]] = {allocator.name: [] for allocator in waiting}
+        for pass_ in range(one.passes + self.patience.retries):
+            again = pass_ >= one.passes
+            if not waiting or (again and not any(best_of(attempts[a.name]).disturbed for a in waiting)):
+                break
+            if pass_ == 0 or again:
+                quiet.wait_until_quiet(self.patience.wait_s)
+            for allocator in turns(waiting, round_ * one.passes + pass_):
+                taken = attempts[allocator.name]
+                if again and not best_of(taken).disturbed:
+                    continue
+                self.listener.step(program.name, allocator.name, f"round {round_ + 1}")
+                try:
+                    taken.append(self._attempt(program, allocator))
+                except RunFailed as why:
+                    self._fail(program, allocator, str(why))
+                    waiting, one.well = _without(waiting, allocator), _without(one.well, allocator)
+                    self.listener.done(program.name, self.plan.runs_under_each - 1 - round_)
+        for allocator in waiting:
+            self._count_in(program, allocator, round_, attempts[allocator.name])
+            self.listener.done(program.name)
+
+    def _attempt(self, program: Program, allocator: Allocator) -> Attempt:
+        sample.touch(64 + self.peak_kib[program.name] * 5 // 4 // 1024)
+        watch = quiet.Watch().start()
+        taken = sample.run(program, self.context, allocator.preload, allocator.env)
+        return Attempt(taken, watch.stop(), watch.wall)
+
+    def _count_in(self, program: Program, allocator: Allocator, round_: int, attempts: list[Attempt]) -> None:
+        best = best_of(attempts)
+        self.patience.learn(best.disturbed)
+        threads = program.threads or (self.context.threads if program.suite == "multi" else 1)
+        result = Result(
+            program.name, allocator.name, round_, threads, best.sample, best.foreign_s, best.disturbed, len(attempts)
+        )
+        self.outcome.results.append(result)
+        self.journal.note("results", result_line(result))
+
+    def _optional(self, one: Underway) -> None:
+        for allocator in one.well:
             for what, unit in (("count", self._count), ("latency", self._latency)):
-                if what in self._ahead(program, allocator):
-                    self.listener.step(program.name, allocator.name, what)
-                    self._guarded(unit, program, allocator)
+                if what in self._ahead(one.program, allocator):
+                    self.listener.step(one.program.name, allocator.name, what)
+                    self._guarded(unit, one.program, allocator)
                 if getattr(self.plan, what):
-                    self.listener.done(program.name)
+                    self.listener.done(one.program.name)
 
     def _guarded(self, unit: Callable[..., None], program: Program, allocator: Allocator, *more) -> None:
         """Does it; a run that fails is noted, and the rest goes on."""
@@ -207,8 +280,8 @@ class Bench:
         self._learn("failures", {"workload": program.name, "allocator": allocator.name, "why": why})
         self.listener.say(f"{program.name} under {allocator.name}: {why}")
 
-    def _warm_up(self, program: Program, allocators: list[Allocator]) -> list[Allocator]:
-        """Untimed runs; returns the allocators under which the program works and is really served by them."""
+    def _warm_up(self, program: Program, allocators: list[Allocator]) -> Underway | None:
+        """Untimed runs; they say under which allocators the program works and is really served by them."""
         self.listener.step(program.name, "glibc", "reference")
         try:
             reference = sample.run(program, self.context, "")
@@ -216,14 +289,16 @@ class Bench:
         except RunFailed as why:
             self._learn("failures", {"workload": program.name, "allocator": "glibc", "why": f"reference: {why}"})
             self.listener.say(f"{program.name} is left out: it fails under glibc: {why}")
-            self.listener.done(program.name, self.plan.runs_each)
-            return []
+            self.listener.done(program.name, 1 + len(allocators) * self.plan.runs_under_each)
+            return None
         if not compared:
             self.listener.say(f"{program.name}: its output varies from run to run, and is not compared")
         self.outcome.glibc_peak_kib[program.name] = reference.peak_rss_kib
         self.journal.note("peaks", {program.name: reference.peak_rss_kib})
         self.peak_kib[program.name] = reference.peak_rss_kib
-        self.listener.expect(program.name, reference.wall_s * self._times(program))
+        took = reference.wall_s * self._times(program)
+        passes = self.plan.passes or passes_for(took)
+        self.listener.expect(program.name, took * passes)
         self.listener.done(program.name)
         well = []
         for allocator in allocators:
@@ -237,7 +312,7 @@ class Bench:
             else:
                 self._fail(program, allocator, why)
             self.listener.done(program.name, 1 if why is None else self.plan.runs_under_each)
-        return well
+        return Underway(program, well, passes)
 
     def _times(self, program: Program) -> int:
         task = program.run(self.context)
@@ -255,23 +330,6 @@ class Bench:
         if not allocator.preload:
             return None
         return proof.complaint(self.context.scratch, allocator.preload, allocator.companions)
-
-    def _sample(self, program: Program, allocator: Allocator, round_: int) -> None:
-        def attempt() -> Attempt:
-            quiet.wait_until_quiet(self.patience.wait_s)
-            sample.touch(64 + self.peak_kib[program.name] * 5 // 4 // 1024)
-            watch = quiet.Watch().start()
-            taken = sample.run(program, self.context, allocator.preload, allocator.env)
-            return Attempt(taken, watch.stop(), watch.wall)
-
-        best, tries = least_disturbed(attempt, self.patience.retries)
-        self.patience.learn(best.disturbed)
-        threads = program.threads or (self.context.threads if program.suite == "multi" else 1)
-        result = Result(
-            program.name, allocator.name, round_, threads, best.sample, best.foreign_s, best.disturbed, tries
-        )
-        self.outcome.results.append(result)
-        self.journal.note("results", result_line(result))
 
     def _count(self, program: Program, allocator: Allocator) -> None:
         from annex_lab import count

@@ -126,7 +126,7 @@ def _journal(plan: Plan, context: Context) -> Journal:
     what = {
         "programs": [[program.name, program.what] for program in plan.programs],
         "allocators": [[allocator.name, allocator.version, allocator.env] for allocator in plan.allocators],
-        "plan": [plan.rounds, plan.retries, plan.count, plan.latency],
+        "plan": [plan.rounds, plan.passes, plan.retries, plan.count, plan.latency, plan.fitting],
         "context": [context.scale, context.threads, context.cpus],
     }
     return Journal(paths.BENCH / "journals", what)
@@ -156,8 +156,11 @@ def bench(
     cpus: Annotated[str, typer.Option(help="0,1: bind the programs to these CPUs")] = "",
     count: Annotated[bool, typer.Option("--count", help="also count instructions, cache misses (callgrind)")] = False,
     latency: Annotated[bool, typer.Option("--latency", help="also time every call of malloc and free")] = False,
-    retries: Annotated[int, typer.Option(min=0, help="how often a disturbed sample is repeated")] = 2,
-    patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a sample")] = 3.0,
+    passes: Annotated[
+        int, typer.Option(min=0, help="runs in a round of which the fastest counts; 0: as many as 0.6 s hold, up to 6")
+    ] = 0,
+    retries: Annotated[int, typer.Option(min=0, help="more runs where all of a round were disturbed")] = 2,
+    patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a round")] = 3.0,
     stdin: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="standard input of a command of your own")
     ] = None,
@@ -192,7 +195,7 @@ def bench(
     if scale is None:
         scale = DEFAULT_SCALE.get(suite, 1.0) if of_suite else 1.0
     context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit, bound)
-    plan = Plan(chosen, found, rounds, retries, patience, count, latency)
+    plan = Plan(chosen, found, rounds, retries, patience, count, latency, passes, fitting=not allocators)
     journal = _journal(plan, context)
     if resume and not journal.exists():
         console.print("Nothing of this run was interrupted: it starts from the beginning.")

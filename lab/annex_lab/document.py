@@ -81,7 +81,7 @@ def _result(result) -> dict:
         "minor_faults": sample.minor_faults,
         "voluntary_switches": sample.voluntary_switches,
         "involuntary_switches": sample.involuntary_switches,
-        "score": sample.wall_s if sample.score is None else sample.score,
+        "score": sample.pace,
         "foreign_cpu_s": round(result.foreign_s, 3),
         "disturbed": result.disturbed,
         "tries": result.tries,

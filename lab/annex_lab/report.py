@@ -6,7 +6,6 @@ from annex_lab.allocators import is_ours
 TITLES = {
     "cpu_s": "CPU time",
     "score": "time",
-    "wall_s": "wall time",
     "peak_rss_kib": "peak resident set",
     "minor_faults": "page faults",
 }

@@ -33,6 +33,11 @@ class Sample:
     involuntary_switches: int = 0
 
     @property
+    def pace(self) -> float:
+        """What a person waits: seconds a unit of work, or seconds."""
+        return self.wall_s if self.score is None else self.score
+
+    @property
     def cpu_s(self) -> float:
         return self.user_s + self.sys_s
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-METRICS = ("cpu_s", "score", "wall_s", "peak_rss_kib")  # of which geometric means are taken
+METRICS = ("cpu_s", "score", "peak_rss_kib")  # of which geometric means are taken
 SHOWN = ("cpu_s", "score", "peak_rss_kib", "minor_faults")  # of each program; faults explain, and are no aim themselves
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
+LEAST = 4  # programs in a group, or a mean of them says no more than they do one by one
 RESAMPLES = 400
 ENOUGH_ROUNDS = 3  # for an interval
 
@@ -159,7 +160,7 @@ def _bounds(point: float, draws: np.ndarray) -> tuple[float, float | None, float
 def groups(programs: dict[str, dict]) -> dict[str, list[str]]:
     """Group name -> program names, of the programs as in the results document; those that ran under glibc are in.
 
-    Empty groups and those that repeat an earlier one are left out.
+    Groups of fewer than LEAST and those that repeat an earlier one are left out; "all" is always there.
     """
     ran = {name: program for name, program in programs.items() if program["glibc_peak_rss_kib"] is not None}
 
@@ -181,7 +182,7 @@ def groups(programs: dict[str, dict]) -> dict[str, list[str]]:
     found["all"] = list(ran)
     kept: dict[str, list[str]] = {}
     for name, members in found.items():
-        if members and members not in kept.values():
+        if members and (len(members) >= LEAST or name == "all") and members not in kept.values():
             kept[name] = members
     return kept
 

@@ -8,7 +8,7 @@ import pytest
 
 from annex_lab import bench, proof, sample
 from annex_lab.allocators import Allocator
-from annex_lab.bench import Attempt, Bench, Listener, Plan, least_disturbed, turns
+from annex_lab.bench import Attempt, Bench, Listener, Plan, best_of, passes_for, turns
 from annex_lab.journal import Journal
 from annex_lab.programs.model import whole_output
 from annex_lab.sample import Sample
@@ -29,7 +29,7 @@ class Log(Listener):
 
 
 def plan(programs, allocators, rounds=2):
-    return Plan(programs, allocators, rounds, retries=0, patience_s=0)
+    return Plan(programs, allocators, rounds, retries=0, patience_s=0, passes=1)
 
 
 @pytest.fixture
@@ -54,23 +54,87 @@ def test_everybody_has_every_turn_equally_often():
         assert {order[place] for order in orders} == set(names)
 
 
-def test_a_disturbed_sample_is_repeated_until_a_quiet_one():
-    given = iter([attempt(0.5), attempt(0.2), attempt(0.0), attempt(0.0)])
-    best, tries = least_disturbed(lambda: next(given), retries=5)
-    assert (best.foreign_s, best.disturbed, tries) == (0.0, False, 3)
+def test_the_fastest_of_the_undisturbed_runs_counts():
+    taken = [attempt(0.0, 2.0), attempt(0.0, 1.5), attempt(0.5, 1.0)]
+    assert best_of(taken).span_s == 1.5
 
 
-def test_repeats_are_bounded_and_the_least_disturbed_counts():
-    given = iter([attempt(0.5), attempt(0.2), attempt(0.4)])
-    best, tries = least_disturbed(lambda: next(given), retries=2)
-    assert (best.foreign_s, best.disturbed, tries) == (0.2, True, 3)
+def test_where_all_were_disturbed_the_least_disturbed_counts():
+    assert best_of([attempt(0.5), attempt(0.2), attempt(0.4)]).foreign_s == 0.2
+
+
+def test_short_programs_run_more_often():
+    assert [passes_for(seconds) for seconds in (0, 0.01, 0.15, 0.3, 0.9, 100)] == [6, 6, 4, 2, 1, 1]
+
+
+def test_passes_take_turns_and_are_one_sample(program, context, run, monkeypatch):
+    real, order = sample.run, []
+
+    def noted(program, context, preload, extra=None):
+        order.append(extra["WHO"] if extra else "")
+        return real(program, context, preload, extra)
+
+    monkeypatch.setattr(bench.sample, "run", noted)
+    two = [Allocator(name, None, "x", {"WHO": name}) for name in ("a", "b")]
+    outcome = run(dataclasses.replace(plan([program("/bin/true")], two, rounds=1), passes=3))
+    assert order == ["", "a", "b", *"abbaab"]
+    assert [(r.allocator, r.tries) for r in outcome.results] == [("a", 3), ("b", 3)]
+
+
+def test_disturbed_rounds_get_more_runs(program, context, run, monkeypatch):
+    shares = iter([1.0, 1.0, 1.0, 0.0])
+
+    def stop(watch):
+        watch.wall = 1.0
+        return next(shares)
+
+    monkeypatch.setattr(bench.quiet.Watch, "stop", stop)
+    monkeypatch.setattr(bench.quiet, "wait_until_quiet", lambda patience: True)
+    one = dataclasses.replace(plan([program("/bin/true")], [GLIBC], rounds=1), passes=1, retries=5)
+    (result,) = run(one).results
+    assert (result.tries, result.disturbed) == (4, False)
+
+
+def test_rounds_go_through_all_programs(program, run):
+    programs = [program("/bin/true", name=name) for name in ("x", "y")]
+    outcome = run(plan(programs, [GLIBC]))
+    assert [(r.workload, r.round) for r in outcome.results] == [("x", 0), ("y", 0), ("x", 1), ("y", 1)]
+
+
+def test_solo_is_not_put_under_several_threads_unasked(program, run):
+    both = [program("/bin/true", name="one"), program("/bin/true", name="several", suite="multi")]
+    log = Log()
+    allocators = [Allocator("annex-solo", None, "x"), GLIBC]
+    outcome = run(dataclasses.replace(plan(both, allocators), fitting=True), log)
+    assert {(r.workload, r.allocator) for r in outcome.results} == {
+        ("one", "annex-solo"), ("one", "glibc"), ("several", "glibc")
+    }  # fmt: skip
+    assert log.runs == 2 * (1 + 2 * (1 + 2)) and outcome.failures == []
+
+
+def test_an_allocator_that_fails_later_is_dropped_and_the_rest_goes_on(program, run, monkeypatch):
+    real, count = sample.run, []
+
+    def fails_later(program, context, preload, extra=None):
+        count.append(1)
+        if len(count) == 5:
+            raise sample.RunFailed("no more")
+        return real(program, context, preload, extra)
+
+    monkeypatch.setattr(bench.sample, "run", fails_later)
+    log = Log()
+    outcome = run(dataclasses.replace(plan([program("/bin/true")], [GLIBC, Allocator("b", None, "x")]), passes=1), log)
+    assert [f["allocator"] for f in outcome.failures] == ["b"]
+    assert [(r.allocator, r.round) for r in outcome.results] == [("glibc", 0), ("glibc", 1)]
+    assert log.runs == 1 + 2 * (1 + 2)
 
 
 def test_a_run_gives_interleaved_results(program, run):
     log = Log()
     other = Allocator("other", None, "x")
     outcome = run(plan([program("/bin/true")], [GLIBC, other]), log)
-    assert [(r.allocator, r.round) for r in outcome.results] == [("glibc", 0), ("other", 0), ("other", 1), ("glibc", 1)]
+    taken = [(r.allocator, r.round) for r in outcome.results]
+    assert taken == [("glibc", 0), ("other", 0), ("glibc", 1), ("other", 1)]
     assert outcome.failures == [] and outcome.glibc_peak_kib["quick"] > 0
     assert log.runs == 1 + 2 * (1 + 2)
 

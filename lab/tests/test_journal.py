@@ -24,7 +24,7 @@ class Counted(Listener):
 @pytest.fixture
 def plan(program):
     programs = [program("/bin/true", name=name) for name in ("first", "second", "third")]
-    return Plan(programs, TWO, rounds=3, retries=0, patience_s=0)
+    return Plan(programs, TWO, rounds=3, retries=0, patience_s=0, passes=1)
 
 
 @pytest.fixture
@@ -45,16 +45,16 @@ def runs(monkeypatch):
 def test_a_run_goes_on_where_it_was_interrupted(plan, context, tmp_path, runs):
     names, limit = runs
     journal = Journal(tmp_path, {"plan": 1})
-    limit[0] = 9 + 3 + 4  # all of the first, and of the second the warm-up and four samples
+    limit[0] = 9 + 6 + 6 + 2  # the warm-ups, two rounds, and of the third round the first program
     outcome = Bench(plan, context, Listener(), journal).run()
-    assert outcome.interrupted and len(outcome.results) == 6 + 4 and journal.exists()
+    assert outcome.interrupted and len(outcome.results) == 14 and journal.exists()
 
     names.clear()
     limit[0] = 1000
     log = Counted()
     outcome = Bench(plan, context, log, journal, resume=True).run()
     assert not outcome.interrupted and not journal.exists()
-    assert names == ["second"] * (3 + 2) + ["third"] * 9
+    assert names == ["second"] * 3 + ["third"] * 3 + ["second"] * 2 + ["third"] * 2
     taken = sorted((r.workload, r.allocator, r.round) for r in outcome.results)
     assert taken == sorted((p, a.name, r) for p in ("first", "second", "third") for a in TWO for r in range(3))
     assert log.runs == 3 * plan.runs_each and set(outcome.glibc_peak_kib) == {"first", "second", "third"}
@@ -93,11 +93,11 @@ def test_a_failure_is_remembered(plan, context, tmp_path, monkeypatch):
 def test_a_line_that_was_cut_off_is_dropped(plan, context, tmp_path, runs):
     _names, limit = runs
     journal = Journal(tmp_path, {})
-    limit[0] = 9
+    limit[0] = 9 + 4
     Bench(plan, context, Listener(), journal).run()
     text = journal.path.read_text()
     journal.path.write_text(text[:-20])
-    assert len(journal.outcome().results) == 5
+    assert len(journal.outcome().results) == 3
     journal.note("skipped", {"workload": "x", "why": "y"})
     assert [json.loads(line) for line in journal.path.read_text().splitlines()][-1] == {
         "skipped": {"workload": "x", "why": "y"}

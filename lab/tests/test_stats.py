@@ -14,6 +14,11 @@ PROGRAMS = {
 NOISE = [0.98, 1.0, 1.02]
 
 
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    monkeypatch.setattr(stats, "LEAST", 1)
+
+
 @pytest.fixture
 def document():
     figures = {
