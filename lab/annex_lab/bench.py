@@ -64,8 +64,8 @@ class Listener:
         """Something a person should know."""
 
 
-WORTH_S = 0.6  # a round's runs of one program under one allocator shall take so long together, if not more than
-MOST_PASSES = 6
+WORTH_S = 0.4  # a round's runs of one program under one allocator shall take so long together, if not more than
+MOST_PASSES = 5
 
 
 def passes_for(wall_s: float) -> int:

@@ -29,7 +29,8 @@ console = Console(stderr=True)
 
 
 Suite = enum.Enum("Suite", {name: name for name in programs.SUITES}, type=str)  # a kind of programs, or a paper's
-DEFAULT_SCALE = {Suite.quick: 0.2}
+DEFAULT_SCALE = {Suite.quick: 0.1}
+DEFAULT_ROUNDS = {Suite.quick: 7}
 DEFAULT_ALLOCATORS = {
     Suite.quick: ["ours", "core"],
     Suite.single: ["annex-solo", "core"],
@@ -146,9 +147,11 @@ def bench(
         ),
     ] = "",
     workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
-    rounds: Annotated[int, typer.Option(min=1, help="samples of each program under each allocator")] = 5,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="samples of each program under each allocator [default: 5, quick: 7]")
+    ] = None,
     scale: Annotated[
-        float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.2]")
+        float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.1]")
     ] = None,
     threads: Annotated[
         str, typer.Option(help="threads of the multi-threaded programs; a,b,c: each once with each")
@@ -157,7 +160,7 @@ def bench(
     count: Annotated[bool, typer.Option("--count", help="also count instructions, cache misses (callgrind)")] = False,
     latency: Annotated[bool, typer.Option("--latency", help="also time every call of malloc and free")] = False,
     passes: Annotated[
-        int, typer.Option(min=0, help="runs in a round of which the fastest counts; 0: as many as 0.6 s hold, up to 6")
+        int, typer.Option(min=0, help="runs in a round of which the fastest counts; 0: as many as 0.4 s hold, up to 5")
     ] = 0,
     retries: Annotated[int, typer.Option(min=0, help="more runs where all of a round were disturbed")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a round")] = 3.0,
@@ -192,6 +195,8 @@ def bench(
         _fail_early(why)
 
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
+    if rounds is None:
+        rounds = DEFAULT_ROUNDS.get(suite, 5) if of_suite else 5
     if scale is None:
         scale = DEFAULT_SCALE.get(suite, 1.0) if of_suite else 1.0
     context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit, bound)

@@ -17,7 +17,7 @@ import pandas as pd
 METRICS = ("cpu_s", "score", "peak_rss_kib")  # of which geometric means are taken
 SHOWN = ("cpu_s", "score", "peak_rss_kib", "minor_faults")  # of each program; faults explain, and are no aim themselves
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
-LEAST = 4  # programs in a group, or a mean of them says no more than they do one by one
+LEAST = 5  # programs in a group, or a mean of them says no more than they do one by one
 RESAMPLES = 400
 ENOUGH_ROUNDS = 3  # for an interval
 

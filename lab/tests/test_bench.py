@@ -64,7 +64,7 @@ def test_where_all_were_disturbed_the_least_disturbed_counts():
 
 
 def test_short_programs_run_more_often():
-    assert [passes_for(seconds) for seconds in (0, 0.01, 0.15, 0.3, 0.9, 100)] == [6, 6, 4, 2, 1, 1]
+    assert [passes_for(seconds) for seconds in (0, 0.01, 0.15, 0.3, 0.9, 100)] == [5, 5, 3, 1, 1, 1]
 
 
 def test_passes_take_turns_and_are_one_sample(program, context, run, monkeypatch):

@@ -37,7 +37,6 @@ PROGRAMS = [
         "threads.pl",
         150,
         {"PERL_HASH_SEED": "0"},
-        quick=True,
     ),
     on_input(
         "xz",
@@ -90,6 +89,7 @@ PROGRAMS = [
         argv=lambda context, where: git_pack(context.threads, where),
         needs=("git",),
         env=inputs.GIT_ENV,
+        quick=True,
     ),
     on_input(
         "ripgrep",
