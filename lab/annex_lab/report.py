@@ -44,6 +44,11 @@ class Report:
     def geomean(self, group: str, allocator: str, against: str, metric: str) -> stats.Geomean | None:
         return self._geomeans.get((group, allocator, against, metric))
 
+    def nothing(self, program: str, allocator: str) -> str:
+        """What stands where there is no figure."""
+        failed = any((f["workload"], f["allocator"]) == (program, allocator) for f in self.document["failures"])
+        return "failed" if failed else "-"
+
     def disturbed(self) -> int:
         return sum(row["disturbed"] for row in self.document["results"])
 
@@ -137,7 +142,10 @@ class Report:
                 continue
             best = min(summary.median for summary in summaries if summary)
             unit, factor = unit_of(metric, best)
-            cells = [_median_cell(summary, factor, best) for summary in summaries]
+            cells = [
+                _median_cell(summary, factor, best) if summary else self.nothing(program, name)
+                for name, summary in zip(names, summaries, strict=True)
+            ]
             lines.append(_row([f"{program}{unit and f', {unit}'}", *cells]))
         return "\n".join(lines)
 
@@ -203,9 +211,7 @@ def _ratio_cell(found: stats.Ratio | None) -> str:
     return text if found.low is None else f"{text} [{found.low:.3f}, {found.high:.3f}]"
 
 
-def _median_cell(summary: stats.Summary | None, factor: float, best: float) -> str:
-    if summary is None:
-        return "failed"
+def _median_cell(summary: stats.Summary, factor: float, best: float) -> str:
     value = summary.median * factor
     text = f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
     if summary.median == best:

@@ -153,7 +153,7 @@ def _programs_table(report: Report, subject: str, most: int) -> Table:
         cells = []
         for base in bases:
             ratios = [report.samples.ratio(program, subject, base, metric) for metric in ("cpu_s", "peak_rss_kib")]
-            cells.append(" ".join(_ratio(ratio) for ratio in ratios) if any(ratios) else "failed")
+            cells.append(" ".join(_ratio(ratio) for ratio in ratios) if any(ratios) else report.nothing(program, base))
         own_cells = [f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}"]
         table.add_row(program, *own_cells, *cells)
     return table

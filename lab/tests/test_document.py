@@ -72,7 +72,9 @@ def test_losses_are_shown_as_plainly_as_wins(document):
     assert "**2.000**" in small
     assert "0.250" in large and "**" not in large
     row = next(line for line in text.splitlines() if line.startswith("| server"))
-    assert row.startswith("| server, s | **2.00**") and row.endswith("| failed |")
+    assert row.startswith("| server, s | **2.00**") and row.endswith("| - |")
+    document["failures"].append({"workload": "server", "allocator": "annex-solo", "why": "it did not"})
+    assert "(4 %) | failed |" in Report(document).as_markdown()
     assert "| CPU time | tiny | glibc | 2.000 [2.000, 2.000] |" in text
 
 
