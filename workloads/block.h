@@ -39,4 +39,12 @@ inline uint32_t free_block(Block* block) {
   return size;
 }
 
+// Clears a block and then adds one to each of its bytes, over and over: what false sharing slows down.
+inline void write_over(volatile char* block, uint32_t size, uint32_t writes) {
+  for (uint32_t i = 0; i < size; ++i) block[i] = 0;
+  for (uint32_t w = 0; w < writes; ++w) {
+    for (uint32_t i = 0; i < size; ++i) block[i] = static_cast<char>(block[i] + 1);
+  }
+}
+
 }  // namespace workload

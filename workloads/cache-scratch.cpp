@@ -12,10 +12,7 @@ uint64_t scratch(char* given, uint32_t size, uint64_t rounds, uint32_t writes) {
   uint64_t sum = 0;
   for (uint64_t round = 0; round < rounds; ++round) {
     auto* block = static_cast<volatile char*>(malloc(size));
-    for (uint32_t i = 0; i < size; ++i) block[i] = 0;
-    for (uint32_t w = 0; w < writes; ++w) {
-      for (uint32_t i = 0; i < size; ++i) block[i] = static_cast<char>(block[i] + 1);
-    }
+    workload::write_over(block, size, writes);
     sum += static_cast<unsigned char>(block[size - 1]);
     free(const_cast<char*>(block));
   }

@@ -11,10 +11,7 @@ uint64_t thrash(uint32_t size, uint64_t rounds, uint32_t writes) {
   uint64_t sum = 0;
   for (uint64_t round = 0; round < rounds; ++round) {
     auto* block = static_cast<volatile char*>(malloc(size));
-    for (uint32_t i = 0; i < size; ++i) block[i] = 0;
-    for (uint32_t w = 0; w < writes; ++w) {
-      for (uint32_t i = 0; i < size; ++i) block[i] = static_cast<char>(block[i] + 1);
-    }
+    workload::write_over(block, size, writes);
     for (uint32_t i = 0; i < size; ++i) {
       workload::require(static_cast<unsigned char>(block[i]) == writes % 256, "a block's content changed");
       sum += static_cast<unsigned char>(block[i]);

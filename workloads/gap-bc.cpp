@@ -155,24 +155,5 @@ class Centrality {
 
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Betweenness centrality in a synthetic graph (BC of GAP).");
-  const uint32_t threads = options.threads();
-  const auto vertices = static_cast<uint32_t>(options.work("--vertices", 65536, "vertices of the graph"));
-  const uint32_t degree = options.count("--degree", 100, "their average degree");
-  const uint32_t count = options.count("--sources", 16, "vertices from which all paths are followed");
-  const uint32_t kronecker = options.count("--kronecker", 0, "1: a Kronecker graph, 0: uniformly random edges");
-  options.done();
-
-  uint64_t ops = 0;
-  uint64_t checksum = 0;
-  const double seconds = workload::seconds_of([&] {
-    const Graph graph(vertices, degree, kronecker != 0, threads);
-    Random random(27);
-    std::vector<Vertex> sources;
-    for (uint32_t i = 0; i < count; ++i) sources.push_back(graph.source(random));
-    Centrality centrality(graph, sources, threads);
-    workload::on_threads(threads, [&](uint32_t id) { centrality.run(id); });
-    ops = graph.entries() * (count + 1);
-    checksum = centrality.checksum();
-  });
-  workload::report("gap-bc", ops, seconds, checksum);
+  workload::search_graph<Centrality>(options, "gap-bc", "--sources", 16, "vertices from which all paths are followed");
 }

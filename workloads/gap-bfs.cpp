@@ -136,24 +136,5 @@ class Searches {
 
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Breadth-first searches through a synthetic graph (BFS of GAP).");
-  const uint32_t threads = options.threads();
-  const auto vertices = static_cast<uint32_t>(options.work("--vertices", 65536, "vertices of the graph"));
-  const uint32_t degree = options.count("--degree", 100, "their average degree");
-  const uint32_t searches = options.count("--searches", 128, "searches, each from another vertex");
-  const uint32_t kronecker = options.count("--kronecker", 0, "1: a Kronecker graph, 0: uniformly random edges");
-  options.done();
-
-  uint64_t ops = 0;
-  uint64_t checksum = 0;
-  const double seconds = workload::seconds_of([&] {
-    const Graph graph(vertices, degree, kronecker != 0, threads);
-    Random random(27);
-    std::vector<Vertex> sources;
-    for (uint32_t i = 0; i < searches; ++i) sources.push_back(graph.source(random));
-    Searches all(graph, sources, threads);
-    workload::on_threads(threads, [&](uint32_t id) { all.run(id); });
-    ops = graph.entries() * (searches + 1);
-    checksum = all.checksum();
-  });
-  workload::report("gap-bfs", ops, seconds, checksum);
+  workload::search_graph<Searches>(options, "gap-bfs", "--searches", 128, "searches, each from another vertex");
 }

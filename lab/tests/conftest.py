@@ -2,7 +2,7 @@
 
 import pytest
 
-from annex_lab import document
+from annex_lab import document, stats
 from annex_lab.programs.model import Command, Context, Program
 
 
@@ -21,6 +21,12 @@ def program():
         return Program(name, suite, "a test", lambda _context: Command(list(argv), env=env or {}, times=times), **more)
 
     return make
+
+
+@pytest.fixture
+def small_groups(monkeypatch):
+    """Geometric means of groups of any size: tests have few programs."""
+    monkeypatch.setattr(stats, "LEAST", 1)
 
 
 MACHINE = {

@@ -9,20 +9,16 @@ from conftest import document_of
 from test_stats import NOISE, PROGRAMS
 
 from annex_lab import document as documents
-from annex_lab import stats
 from annex_lab.allocators import Allocator
 from annex_lab.bench import Bench, Listener, Plan
 from annex_lab.journal import Journal
 from annex_lab.report import Report, unit_of
 
+pytestmark = pytest.mark.usefixtures("small_groups")
+
 
 def rounds(seconds: float, peak: int = 50000) -> list[tuple[float, int]]:
     return [(seconds * factor, peak) for factor in NOISE]
-
-
-@pytest.fixture(autouse=True)
-def small_groups(monkeypatch):
-    monkeypatch.setattr(stats, "LEAST", 1)
 
 
 @pytest.fixture

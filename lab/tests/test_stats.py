@@ -13,10 +13,7 @@ PROGRAMS = {
 }
 NOISE = [0.98, 1.0, 1.02]
 
-
-@pytest.fixture(autouse=True)
-def small_groups(monkeypatch):
-    monkeypatch.setattr(stats, "LEAST", 1)
+pytestmark = pytest.mark.usefixtures("small_groups")
 
 
 @pytest.fixture

@@ -5,15 +5,12 @@ A row of the report is a program, or a program with a number of threads where it
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
-import numpy as np
 import pandas as pd
 
 from annex_lab import stats
 from annex_lab.allocators import is_ours
-
-SEED = 1  # of the resampling, so that the same results make the same page
 
 
 @dataclass(frozen=True)
@@ -35,12 +32,6 @@ class Ratio:
     @property
     def noise(self) -> bool:
         return self.low is not None and self.low <= 1 <= self.high
-
-
-@cache
-def _drawn(rounds: int) -> np.ndarray:
-    """Which rounds each resampling draws."""
-    return np.random.default_rng(SEED).integers(rounds, size=(stats.RESAMPLES, rounds))
 
 
 def clean(content):
@@ -108,27 +99,20 @@ class Data:
         cell = self.cell(row, allocator)
         return None if cell is None else float(cell[metric].median())
 
-    def ratio(self, row: Row, allocator: str, metric: str) -> Ratio | None:
-        """The median of the rounds' ratios, as in the geometric means; None where no round has both above zero.
+    @cached_property
+    def _statistics(self) -> dict[int, stats.Samples]:
+        """By number of threads: with several, a program has rounds of each."""
+        by_threads: dict[int, list[dict]] = {}
+        for result in self.document["results"]:
+            by_threads.setdefault(result["threads"], []).append(result)
+        return {threads: stats.Samples(results) for threads, results in by_threads.items()}
 
-        For the interval rounds are drawn anew, with replacement.
-        """
-        mine, theirs = self.cell(row, allocator), self.cell(row, self.yardstick)
-        if mine is None or theirs is None:
+    def ratio(self, row: Row, allocator: str, metric: str) -> Ratio | None:
+        """The median of the rounds' ratios, as in the geometric means; None where no round has both above zero."""
+        if self.yardstick is None or row.threads is None:
             return None
-        numbers = [one["round"].to_numpy() for one in (mine, theirs)]
-        _, *places = np.intersect1d(*numbers, return_indices=True)
-        both = np.stack([one[metric].to_numpy(float)[at] for one, at in zip((mine, theirs), places, strict=True)])
-        logarithms = np.log(both[:, (both > 0).all(axis=0)])
-        if not logarithms.size:
-            return None
-        differences = logarithms[0] - logarithms[1]
-        value = float(np.exp(np.median(differences)))
-        if len(differences) < stats.ENOUGH_ROUNDS:
-            return Ratio(value)
-        draws = np.median(differences[_drawn(len(differences))], axis=1)
-        low, high = np.exp(np.quantile(draws, [0.025, 0.975]))
-        return Ratio(value, float(low), float(high))
+        found = self._statistics[row.threads].ratio(row.workload, allocator, self.yardstick, metric)
+        return found and Ratio(found.ratio, found.low, found.high)
 
     def failure(self, row: Row, allocator: str) -> str | None:
         """Why the program failed under the allocator, where it did."""
