@@ -30,9 +30,9 @@ console = Console(stderr=True)
 
 Suite = enum.Enum("Suite", {name: name for name in programs.SUITES}, type=str)  # a kind of programs, or a paper's
 DEFAULT_SCALE = {Suite.quick: 0.1}
-DEFAULT_ROUNDS = {Suite.quick: 7}
+DEFAULT_ROUNDS = {Suite.quick: 8}
 DEFAULT_ALLOCATORS = {
-    Suite.quick: ["ours", "core"],
+    Suite.quick: ["annex-solo", "annex", "core"],
     Suite.single: ["annex-solo", "core"],
     Suite.multi: ["annex", "core"],
     Suite.all: ["all"],
@@ -148,7 +148,7 @@ def bench(
     ] = "",
     workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="samples of each program under each allocator [default: 5, quick: 7]")
+        int | None, typer.Option(min=1, help="samples of each program under each allocator [default: 5, quick: 8]")
     ] = None,
     scale: Annotated[
         float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.1]")
@@ -160,7 +160,7 @@ def bench(
     count: Annotated[bool, typer.Option("--count", help="also count instructions, cache misses (callgrind)")] = False,
     latency: Annotated[bool, typer.Option("--latency", help="also time every call of malloc and free")] = False,
     passes: Annotated[
-        int, typer.Option(min=0, help="runs in a round of which the fastest counts; 0: as many as 0.4 s hold, up to 5")
+        int, typer.Option(min=0, help="runs in a round: the fastest counts; 0: as many as half a second holds, up to 5")
     ] = 0,
     retries: Annotated[int, typer.Option(min=0, help="more runs where all of a round were disturbed")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a round")] = 3.0,

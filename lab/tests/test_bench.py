@@ -64,7 +64,8 @@ def test_where_all_were_disturbed_the_least_disturbed_counts():
 
 
 def test_short_programs_run_more_often():
-    assert [passes_for(seconds) for seconds in (0, 0.01, 0.15, 0.3, 0.9, 100)] == [5, 5, 3, 1, 1, 1]
+    assert [passes_for(0.2, threaded) for threaded in (False, True)] == [2, 3]
+    assert [passes_for(seconds, False) for seconds in (0, 0.01, 0.15, 0.3, 0.9, 100)] == [5, 5, 3, 1, 1, 1]
 
 
 def test_passes_take_turns_and_are_one_sample(program, context, run, monkeypatch):
