@@ -38,7 +38,7 @@ void print_option(FILE* out, const char* name, const char* standard, const char*
 
 void print_usage(FILE* out) {
   fputs(
-      "Usage: annex run [--mode solo|shared] [--stats] [--] COMMAND [ARGUMENT...]\n"
+      "Usage: annex run [--mode MODE] [--stats] [--] COMMAND [ARGUMENT...]\n"
       "       annex help [env]\n"
       "       annex --version\n"
       "\n"
@@ -48,6 +48,8 @@ void print_usage(FILE* out) {
       "  --mode shared  for any program (the default)\n"
       "  --mode solo    for single-threaded programs: smaller and faster there, and\n"
       "                 still correct, though slower, once a second thread starts\n"
+      "  --mode offload for programs with a core to spare: allocation and the page\n"
+      "                 faults of a growing heap move to a thread on a core of its own\n"
       "  --stats        each process prints its memory statistics when it exits, to\n"
       "                 standard error (or ANNEX_STATS_FILE)\n"
       "\n"

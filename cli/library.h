@@ -13,6 +13,7 @@ struct Flavour {
 inline constexpr Flavour kFlavours[] = {
     {"shared", "libannex.so"},  // the default: first
     {"solo", "libannex-solo.so"},
+    {"offload", "libannex-offload.so"},
 };
 
 // Finds the flavour's library beside the launcher (a build tree) or in the lib directory next to

@@ -1,7 +1,8 @@
 """The allocators by name: where the library is, which version, how it is run, and whether it is there.
 
 Three kinds: Annex's flavours (OURS), other allocators as their makers ship them (PEERS, the everyday ones of them in
-CORE), and peers that are told to use huge pages, or not to (VARIANTS), for a comparison of like with like.
+CORE), and peers that are told to use huge pages, or not to (VARIANTS), for a comparison of like with like. LADDER holds
+the offload flavour's protocols, step by step.
 """
 
 import dataclasses
@@ -16,8 +17,7 @@ from pathlib import Path
 
 from annex_lab import paths, sample
 
-OURS = ("annex-solo", "annex")
-LATER = ("annex-offload",)  # found where someone has built it, and in no group
+OURS = ("annex-solo", "annex", "annex-offload")
 CORE = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", "tcmalloc")
 PEERS = (*CORE, "mimalloc3-secure", "snmalloc-checks", "gperftools", "tbb", "scudo", "dlmalloc")
 
@@ -26,7 +26,7 @@ RELEASE_FLAGS = "CMake preset release: -O3 -DNDEBUG, hidden symbols, no exceptio
 
 @dataclass(frozen=True)
 class Variant:
-    base: str  # the library that peers/build makes; a peer, or the variant's own
+    base: str  # the library: a flavour of ours, or what peers/build makes, a peer or the variant's own
     env: dict[str, str]
     what: str
 
@@ -41,7 +41,24 @@ VARIANTS_OF = {
     "mimalloc3-nothp": Variant("mimalloc3", {"MIMALLOC_ALLOW_THP": "0"}, "mimalloc 3 in a process without huge pages"),
 }
 VARIANTS = tuple(VARIANTS_OF)
-GROUPS = {"ours": OURS, "core": CORE, "peers": PEERS, "variants": VARIANTS, "all": (*OURS, *PEERS, *VARIANTS)}
+# The steps from NextGen-Malloc's protocol to ours: each is the one before it with one thing less to wait for.
+STEPS_OF = {
+    "annex-offload-handshake": Variant(
+        "annex-offload", {"ANNEX_PROTOCOL": "handshake"}, "each call waits for the support core (NextGen-Malloc)"
+    ),
+    "annex-offload-queue": Variant(
+        "annex-offload", {"ANNEX_PROTOCOL": "queue"}, "malloc waits for the support core, free does not"
+    ),
+}
+LADDER = ("annex", *STEPS_OF, "annex-offload")
+GROUPS = {
+    "ours": OURS,
+    "core": CORE,
+    "peers": PEERS,
+    "variants": VARIANTS,
+    "ladder": LADDER,
+    "all": (*OURS, *PEERS, *VARIANTS),
+}
 
 # Variables that hold a list of settings: those of an allocator and of its variant are both meant.
 _LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ","}
@@ -109,8 +126,8 @@ def _built(name: str) -> Allocator:
 
 
 def _variant(name: str) -> Allocator:
-    variant = VARIANTS_OF[name]
-    base = _built(variant.base)
+    variant = VARIANTS_OF.get(name) or STEPS_OF[name]
+    base = _ours(variant.base) if variant.base in OURS else _built(variant.base)
     return dataclasses.replace(base, name=name, env=merged(base.env, variant.env))
 
 
@@ -128,11 +145,11 @@ def find(name: str) -> Allocator:
         if not Path(library).is_file():
             raise Unavailable(f"{label}: there is no library {library}")
         return Allocator(label, Path(library).resolve(), f"file {digest(Path(library))}")
-    if name in VARIANTS:
+    if name in VARIANTS or name in STEPS_OF:
         return _variant(name)
     if name in PEERS:
         return _built(name)
-    if name in OURS + LATER:
+    if name in OURS:
         return _ours(name)
     known = ", ".join(GROUPS["all"])
     raise UnknownAllocator(

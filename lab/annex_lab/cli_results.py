@@ -1,12 +1,14 @@
-"""Commands on results that are there already: report, merge, compare."""
+"""Commands on results that are there already: report, merge, compare, break-even."""
 
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
-from annex_lab import compare, document, show
+from annex_lab import break_even, compare, document, show
 from annex_lab.report import Report
 
 console = Console(stderr=True)
@@ -93,7 +95,31 @@ def compare_(
             raise typer.Exit(1)
 
 
+def break_even_(
+    results: Annotated[Path, typer.Argument(help="of annex-lab bench --latency --json")],
+    offload: Annotated[str, typer.Option(help="whose calls cost more")] = "annex-offload-handshake",
+    yardstick: Annotated[str, typer.Option(help="than whose")] = "mimalloc3",
+    ghz: Annotated[float, typer.Option(min=0.1, help="the processor's clock, to make cycles of nanoseconds")] = 3.0,
+    miss: Annotated[float, typer.Option(min=1, help="cycles that a cache or TLB miss costs")] = 214.0,
+) -> None:
+    """NextGen-Malloc's model (its section 4.1): the misses that offloading must save a call to pay for itself."""
+    try:
+        content = document.load(results)
+    except document.Unusable as why:
+        _fail(why)
+    found = break_even.of_results(content, offload, yardstick, ghz, miss)
+    if not found:
+        _fail(document.Unusable(f"no program has latencies of both {offload} and {yardstick}: bench --latency"))
+    table = Table(box=box.SIMPLE_HEAD, caption="the paper's assumption: 268 cycles a call, so 1.25 misses")
+    for heading in ("program", "calls", "cycles more a call", "misses to save a call"):
+        table.add_column(heading, justify="left" if heading == "program" else "right")
+    for program, estimate in found.items():
+        table.add_row(program, f"{estimate.calls:,}", f"{estimate.cycles_a_call:.0f}", f"{estimate.misses_a_call:.2f}")
+    Console().print(table)
+
+
 def register(app: typer.Typer) -> None:
     app.command("report")(report)
     app.command("merge")(merge)
     app.command("compare")(compare_)
+    app.command("break-even")(break_even_)

@@ -39,7 +39,7 @@ def test_groups_are_spelled_out_once_in_order():
 
 
 def test_no_group_hides_an_allocator():
-    assert not set(allocators.GROUPS) & {*allocators.OURS, *allocators.LATER, *allocators.PEERS, *allocators.VARIANTS}
+    assert not set(allocators.GROUPS) & {*allocators.OURS, *allocators.PEERS, *allocators.VARIANTS}
 
 
 def test_every_peer_and_every_variants_library_has_a_pin():

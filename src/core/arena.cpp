@@ -52,6 +52,7 @@ bool Arena::commit_to(uint32_t frontier) {
       __atomic_store_n(&primary.bytes, metadata / sizeof(Granule) * kGranule, __ATOMIC_RELAXED);
     }
   }
+  if (commit_books != nullptr && !commit_books(*this, frontier)) return false;
   if (frontier > committed_) {
     const size_t step = commit_step(size_t{committed_ - first_} * kGranule) / kGranule;
     uint32_t target = static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(frontier, committed_ + step), all));
@@ -312,7 +313,8 @@ void unmark(Granule* run, uint32_t granules, Purpose purpose) {
 
 void account_taken(size_t bytes, Purpose purpose) {
   commitment.live += bytes;
-  commitment.peak = std::max(commitment.peak, commitment.live);
+  // Also read without the lock (core/fault_ahead.cpp).
+  if (commitment.live > commitment.peak) __atomic_store_n(&commitment.peak, commitment.live, __ATOMIC_RELAXED);
   if (purpose == Purpose::kSpan) {
     commitment.spans += bytes;
     note_touched(bytes);

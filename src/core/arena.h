@@ -92,6 +92,12 @@ class Arena {
   RunBins clean_;
 };
 
+// Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`;
+// false where the system refuses. nullptr in a flavour that keeps nothing. Defined by the front end; called with the
+// lock held, before the frontier gets there.
+using CommitBooks = bool(const Arena& arena, size_t end);
+extern CommitBooks* const commit_books;
+
 inline constexpr size_t kMaxArenas = 64;
 extern constinit Arena arenas[kMaxArenas];
 extern constinit uint32_t arena_count;  // grows under the lock; read with acquire

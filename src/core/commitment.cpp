@@ -24,6 +24,8 @@ constexpr size_t kLargestStep = 64 * kMiB;
 constexpr size_t kDirtySlack = 2 * kMiB;  // not worth a purge
 constexpr long kLongestSleepMs = 60 * 1000;
 
+constinit os::HelperThread helper;
+
 // Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
 // the system can't.
 size_t purge_oldest(size_t at_most) {
@@ -145,7 +147,7 @@ void after_give(uint64_t now_ms) {
   if (delay == 0) {
     purge_expired(now_ms);
   } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running) {
-    if (os::options.background) commitment.helper_running = os::start_helper(help);
+    if (os::options.background) commitment.helper_running = helper.start(help);
     if (!commitment.helper_running) purge_expired(now_ms);
   }
 }
@@ -182,7 +184,7 @@ void commitment_before_fork() {
 void commitment_after_fork() {
   arena_lock.reset_after_fork();
   commitment.helper_running = false;
-  os::forget_helper_after_fork();
+  helper.forget_after_fork();
 }
 
 }  // namespace annex

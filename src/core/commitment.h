@@ -54,7 +54,7 @@ struct Commitment {
 
   Granule* oldest = nullptr;  // dirty runs by age
   Granule* newest = nullptr;
-  uint32_t purging = 0;  // runs being given back at this moment, with the lock let go
+  uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
   bool helper_running = false;
 };
 extern constinit Commitment commitment;

@@ -56,7 +56,7 @@ enum class Kind : uint8_t {
   kSpan,      // head of a span
   kSpanTail,  // last granule of a span of several
   kFree,      // head or last granule of a free run
-  kPurging,   // head or last granule of a run that is being given back
+  kPurging,   // head or last granule of a run that is being given back or populated
 };
 
 // Where a slab stands with its heap.
@@ -69,8 +69,9 @@ enum class SlabState : uint8_t {
 struct alignas(64) Granule {
   // What free() needs for a block of its own heap comes first: one line, one load each.
   union {
-    Block* free;     // slab: blocks freed since the heap last took the list
-    Granule* newer;  // free dirty run: the next one in order of age
+    Block* free;          // slab: blocks freed since the heap last took the list
+    uint32_t first_word;  // slab, offload flavour: no word of its bitmap before this one has a bit set
+    Granule* newer;       // free dirty run: the next one in order of age
   };
   // ceil(2^32 / block size) for a slab of one granule, 0 for everything else. An offset is a multiple of the block
   // size exactly where uint32(offset * magic) < magic, so one comparison tells valid blocks of one-granule slabs from
@@ -82,7 +83,7 @@ struct alignas(64) Granule {
   uint16_t until;
   uint16_t floor;
   union {
-    Heap* owner;     // slab; constant while it has blocks in use
+    Heap* owner;     // slab; constant while it has blocks in use; offload: none, the support core owns all
     size_t bytes;    // span: usable size, a multiple of the page size
     Granule* older;  // free dirty run
   };

@@ -1,39 +1,26 @@
 // Heaps: see heap.h.
 #include "core/heap.h"
 
-#include <algorithm>
 #include <atomic>
 
 #include "core/arena.h"
 #include "core/commitment.h"
 #include "os/message.h"
-#include "os/pages.h"
 
 namespace annex {
-
-namespace {
-
-// A full slab is worth a visit again when this many of its blocks are free: fewer, and the slow path runs for next to
-// nothing; more, and memory lies idle.
-constexpr uint32_t fair_share(uint32_t capacity) { return std::max(capacity / 8, 1u); }
-
-// How much is carved at a time where the memory is resident already. Untouched memory is carved page by page.
-constexpr size_t kResidentExtent = 16384;
-
-}  // namespace
 
 Block* Heap::refill(SizeClass c) {
   ++refills;
   Granule* slab = current_[c];
   if (slab != nullptr && slab->free != nullptr) return take(slab);
-  Granule* candidate = partial_[c].first;
+  Granule* candidate = partial_[c].first();
   const bool carvable = slab != nullptr && slab->carved < slab->capacity;
   if (candidate == nullptr || (candidate->free == nullptr && carvable)) {
     if (carvable) return carve(slab);
-    candidate = new_slab(c);
+    candidate = make_slab(c, this);
     if (candidate == nullptr) return nullptr;
   } else {
-    unlink(candidate);
+    partial_[c].remove(candidate);
   }
   if (slab != nullptr) retire(slab);
   candidate->state = SlabState::kCurrent;
@@ -52,12 +39,8 @@ Block* Heap::take(Granule* slab) {
 // Fresh blocks, linked in order of address.
 Block* Heap::carve(Granule* slab) {
   const size_t size = block_size(slab->size_class);
-  const size_t extent = slab->fresh ? os::page_size() : kResidentExtent;
-  const size_t from = slab->carved * size;
-  const size_t to = (from + size + extent - 1) & ~(extent - 1);
-  const uint32_t count =
-      std::min(std::max(static_cast<uint32_t>((to - from) / size), 1u), uint32_t{slab->capacity} - slab->carved);
-  char* const first = start_of(slab) + from;
+  const uint32_t count = blocks_to_carve(slab);
+  char* const first = start_of(slab) + slab->carved * size;
   char* const last = first + (count - 1) * size;
   for (char* block = first; block < last; block += size) {
     reinterpret_cast<Block*>(block)->next = reinterpret_cast<Block*>(block + size);
@@ -70,26 +53,10 @@ Block* Heap::carve(Granule* slab) {
   return reinterpret_cast<Block*>(first);
 }
 
-Granule* Heap::new_slab(SizeClass c) {
-  bool clean = false;
-  Granule* slab = take_run(slab_granules(c), 1, Purpose::kSlab, slab_granules(c) * kGranule, &clean);
-  if (slab == nullptr) return nullptr;
-  slab->free = nullptr;
-  slab->until = slab->floor = 0;
-  slab->owner = this;
-  slab->remote = 0;
-  slab->carved = 0;
-  slab->capacity = static_cast<uint16_t>(slab_capacity(c));
-  slab->size_class = c;
-  slab->fresh = clean;
-  slab->magic = slab_magic(c);
-  return slab;
-}
-
 // A current slab with nothing left to give makes room for another.
 void Heap::retire(Granule* slab) {
   if (slab->carved < slab->capacity) {
-    push_back(slab);
+    partial_[slab->size_class].push_back(slab);
     return;
   }
   const uint32_t share = fair_share(slab->capacity);
@@ -119,17 +86,11 @@ void Heap::settle(Granule* head, uint32_t used) noexcept {
     return;
   }
   if (used == 0) {
-    if (head->state == SlabState::kPartial) unlink(head);
+    if (head->state == SlabState::kPartial) partial_[head->size_class].remove(head);
     let_go(head);
   } else if (head->state == SlabState::kFull) {
-    push_front(head);
+    partial_[head->size_class].push_front(head);
   }
-}
-
-void Heap::let_go(Granule* slab) {
-  note_untouched(slab->carved * block_size(slab->size_class));
-  slab->magic = 0;
-  give_run(slab, slab_granules(slab->size_class), Purpose::kSlab, false);
 }
 
 void Heap::flush(Block** lists) {
@@ -146,35 +107,11 @@ void Heap::flush(Block** lists) {
     if (slab->until == 0) {
       let_go(slab);
     } else if (slab->free != nullptr) {
-      push_front(slab);
+      partial_[c].push_front(slab);
     } else {
       retire(slab);
     }
   }
-}
-
-void Heap::push_front(Granule* slab) {
-  List& list = partial_[slab->size_class];
-  slab->state = SlabState::kPartial;
-  slab->previous = nullptr;
-  slab->next = list.first;
-  (list.first != nullptr ? list.first->previous : list.last) = slab;
-  list.first = slab;
-}
-
-void Heap::push_back(Granule* slab) {
-  List& list = partial_[slab->size_class];
-  slab->state = SlabState::kPartial;
-  slab->next = nullptr;
-  slab->previous = list.last;
-  (list.last != nullptr ? list.last->next : list.first) = slab;
-  list.last = slab;
-}
-
-void Heap::unlink(Granule* slab) {
-  List& list = partial_[slab->size_class];
-  (slab->next != nullptr ? slab->next->previous : list.last) = slab->previous;
-  (slab->previous != nullptr ? slab->previous->next : list.first) = slab->next;
 }
 
 }  // namespace annex

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "core/granule.h"
+#include "core/slab.h"
 
 namespace annex {
 
@@ -54,30 +55,18 @@ class Heap {
   // free() has counted the slab down to an event; `used` blocks are still in use.
   void settle(Granule* head, uint32_t used) noexcept;
 
-  // Lets go of a slab that no longer belongs to any list, and none of whose blocks is in use. Any thread may.
-  static void let_go(Granule* slab);
-
   // Puts the lists in `lists` (free, or the caller's) back into their slabs and lets go of every empty slab.
   void flush(Block** lists);
 
   Counter refills;
 
  private:
-  struct List {
-    Granule* first = nullptr;
-    Granule* last = nullptr;
-  };
-
   Block* take(Granule* slab);
   Block* carve(Granule* slab);
-  Granule* new_slab(SizeClass c);
   void retire(Granule* slab);
-  void push_front(Granule* slab);
-  void push_back(Granule* slab);
-  void unlink(Granule* slab);
 
   Granule* current_[kClasses] = {};
-  List partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
+  SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
 };
 
 }  // namespace annex

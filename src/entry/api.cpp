@@ -2,7 +2,7 @@
 #include <cerrno>
 
 #include "annex/annex.h"
-#include "core/block.h"
+#include "core/arena.h"
 #include "entry/family.h"
 #include "entry/lifetime.h"
 #include "entry/visibility.h"
@@ -11,19 +11,21 @@
 
 #define ANNEX_STRING_(x) #x
 #define ANNEX_STRING(x) ANNEX_STRING_(x)
+#if defined(ANNEX_SOLO)
+#define ANNEX_FLAVOUR " solo"
+#elif defined(ANNEX_OFFLOAD)
+#define ANNEX_FLAVOUR " offload"
+#else
+#define ANNEX_FLAVOUR " shared"
+#endif
 
 using namespace annex;
 
 extern "C" {
 
 ANNEX_EXPORT const char* annex_version(void) {
-#ifdef ANNEX_SOLO
-  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(
-      ANNEX_VERSION_PATCH) " solo";
-#else
-  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(
-      ANNEX_VERSION_PATCH) " shared";
-#endif
+  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH)
+      ANNEX_FLAVOUR;
 }
 
 ANNEX_EXPORT void* annex_malloc(size_t bytes) { return front::allocate(bytes); }
@@ -33,9 +35,7 @@ ANNEX_EXPORT void* annex_aligned_alloc(size_t alignment, size_t bytes) {
   return entry::allocate_aligned_checked(alignment, bytes);
 }
 ANNEX_EXPORT void* annex_realloc(void* block, size_t bytes) { return entry::reallocate_or_free(block, bytes); }
-ANNEX_EXPORT size_t annex_usable_size(const void* block) {
-  return block == nullptr ? 0 : usable_size(block_or_die(block));
-}
+ANNEX_EXPORT size_t annex_usable_size(const void* block) { return block == nullptr ? 0 : front::look_up(block).usable; }
 
 ANNEX_EXPORT int annex_stats(annex_stats_t* out) {
   if (out == nullptr) {

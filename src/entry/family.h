@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/block.h"
+#include "core/arena.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
@@ -38,14 +38,12 @@ inline void* allocate_aligned_checked(size_t alignment, size_t bytes) {
 // of itself; then for spans by resizing them; then by moving pages; then by copying.
 inline void* reallocate(void* block, size_t bytes) {
   if (block == nullptr) return front::allocate(bytes);
-  Granule* head = block_or_die(block);
-  const size_t usable = usable_size(head);
+  const auto [usable, span] = front::look_up(block);
   if (bytes <= usable && bytes >= usable / 2) return block;
-  const bool span = head->kind == Kind::kSpan;
-  if (span && bytes > kMaxSmall && bytes <= front::kMaxRequest && resize_span_in_place(head, bytes)) return block;
+  if (span != nullptr && bytes > kMaxSmall && bytes <= front::kMaxRequest && front::resize(span, bytes)) return block;
   void* moved = front::allocate(bytes);
   if (moved == nullptr) return bytes < usable ? block : nullptr;
-  if (span && bytes > usable && move_span(head, granule_of(moved))) return moved;
+  if (span != nullptr && bytes > usable && move_span(span, granule_of(moved))) return moved;
   memcpy(moved, block, bytes < usable ? bytes : usable);
   front::release(block);
   return moved;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/block.h"
 #include "entry/family.h"
 #include "entry/lifetime.h"
 #include "entry/visibility.h"
@@ -61,7 +60,7 @@ ANNEX_EXPORT void* pvalloc(size_t bytes) noexcept {
 }
 
 ANNEX_EXPORT size_t malloc_usable_size(void* block) noexcept {
-  return block == nullptr ? 0 : usable_size(block_or_die(block));
+  return block == nullptr ? 0 : front::look_up(block).usable;
 }
 
 ANNEX_EXPORT void cfree(void* block) noexcept { front::release(block); }

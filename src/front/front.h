@@ -6,15 +6,53 @@
 //   void* allocate_zeroed(size_t bytes)            calloc
 //   void* allocate_aligned(alignment, bytes)       alignment is a power of two
 //   void  release(void* block)                     free
+//   Found look_up(block)                           how much a block holds, and its span if it is one
+//   bool  resize(span, bytes)                      in place
 //   size_t give_back()                             everything free goes back to the system; bytes
-//   void  for_each_heap(visit, context)            for statistics
+//   HeapCounts count_heaps()                       for statistics: first of all, since what is on its way is taken in
 //   start()                                        when the library has been loaded
 //   before_fork(), after_fork_in_parent(), after_fork_in_child()
-//   kName                                          "solo", "shared"
+//   kName                                          "solo", "shared", "offload"
+//
+// The fast paths, allocate and release, are inline in the flavour's header; the rest is declared here.
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/granule.h"
 
 #if defined(ANNEX_SOLO)
 #include "front/solo.h"
+#elif defined(ANNEX_OFFLOAD)
+#include "front/offload.h"
 #else
 #include "front/shared.h"
 #endif
+
+namespace annex::front {
+
+// What there is to know of a live block without more work than the flavour must do.
+struct Found {
+  size_t usable;
+  Granule* span;  // its metadata, where it is a span; else nullptr
+};
+
+struct HeapCounts {
+  uint64_t heaps = 0;
+  uint64_t refills = 0;
+  uint64_t remote_batches = 0;
+};
+
+void* allocate_zeroed(size_t bytes);
+void* allocate_aligned(size_t alignment, size_t bytes);
+Found look_up(const void* block);
+bool resize(Granule* span, size_t bytes);
+size_t give_back();
+HeapCounts count_heaps();
+void start();
+void before_fork();
+void after_fork_in_parent();
+void after_fork_in_child();
+
+}  // namespace annex::front

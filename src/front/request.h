@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/block.h"
 #include "core/span.h"
+#include "front/front.h"
 
 namespace annex::front {
 
@@ -32,6 +34,11 @@ inline void* allocate_large_zeroed(size_t bytes) {
   void* block = bytes <= kMaxRequest ? allocate_span(bytes, kMinAlignment, &zero) : nullptr;
   if (block == nullptr) return out_of_memory();
   return zero ? block : memset(block, 0, bytes);
+}
+
+inline Found find(const void* block) {
+  Granule* head = block_or_die(block);
+  return {usable_size(head), head->kind == Kind::kSpan ? head : nullptr};
 }
 
 // The class whose blocks hold `bytes` and are aligned: blocks stand at multiples of their size from a multiple of

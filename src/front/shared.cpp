@@ -1,6 +1,4 @@
 // Shared: see shared.h.
-#include "front/shared.h"
-
 #include <pthread.h>
 
 #include <cerrno>
@@ -10,10 +8,17 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
+#include "front/front.h"
 #include "front/request.h"
 #include "os/lock.h"
 #include "os/pages.h"
 #include "remote/batch.h"
+
+namespace annex {
+
+CommitBooks* const commit_books = nullptr;
+
+}  // namespace annex
 
 namespace annex::front {
 
@@ -59,7 +64,7 @@ void send(Granule* slab, const Chain& chain) {
   const uint32_t count = before + chain.count;
   if (count > capacity) [[unlikely]]
     os::fatal(kFreedTwice, chain.first);
-  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(Heap::let_go);
+  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(let_go);
   if (before != 0) return;
   // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
   // consistent.
@@ -209,17 +214,21 @@ size_t give_back() {
   return purge_all();
 }
 
-void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context) {
+Found look_up(const void* block) { return find(block); }
+bool resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
+
+HeapCounts count_heaps() {
+  HeapCounts counts;
   const ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
-  for (; heap != nullptr; heap = heap->next_of_all) visit(*heap, context);
+  for (; heap != nullptr; heap = heap->next_of_all) {
+    ++counts.heaps;
+    counts.refills += heap->refills.value();
+    counts.remote_batches += heap->batches.value();
+  }
+  return counts;
 }
 
-uint64_t batches_taken() {
-  uint64_t total = 0;
-  const ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
-  for (; heap != nullptr; heap = heap->next_of_all) total += heap->batches.value();
-  return total;
-}
+void start() {}
 
 void before_fork() {
   pool_lock.lock();

@@ -38,15 +38,6 @@ extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-
 
 [[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
 [[gnu::noinline]] void release_slow(void* block) noexcept;
-void* allocate_zeroed(size_t bytes);
-void* allocate_aligned(size_t alignment, size_t bytes);
-size_t give_back();
-void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context);
-uint64_t batches_taken();
-inline void start() {}
-void before_fork();
-void after_fork_in_parent();
-void after_fork_in_child();
 
 template <void* slow(size_t) = allocate_slow>
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {

@@ -1,6 +1,4 @@
 // Solo: see solo.h.
-#include "front/solo.h"
-
 #include <gnu/libc-version.h>
 #include <sys/single_threaded.h>
 
@@ -12,8 +10,15 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
+#include "front/front.h"
 #include "front/request.h"
 #include "os/lock.h"
+
+namespace annex {
+
+CommitBooks* const commit_books = nullptr;
+
+}  // namespace annex
 
 namespace annex::front {
 
@@ -128,7 +133,9 @@ size_t give_back() {
   return purge_all();
 }
 
-void for_each_heap(void (*visit)(const Heap& heap, void* context), void* context) { visit(solo.heap, context); }
+Found look_up(const void* block) { return find(block); }
+bool resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
+HeapCounts count_heaps() { return {1, solo.heap.refills.value(), 0}; }
 
 void start() {
   if (!libc_allocates_here() && !is_locked()) close_fast_paths();

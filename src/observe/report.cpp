@@ -47,12 +47,6 @@ int add_region(const annex_region* region, void* context) {
   return 0;
 }
 
-void add_heap(const Heap& heap, void* context) {
-  annex_stats_t* stats = static_cast<annex_stats_t*>(context);
-  ++stats->heaps;
-  stats->slab_refills += heap.refills.value();
-}
-
 // ANNEX_STATS_FILE with %p replaced by the process id.
 int open_destination() {
   const char* pattern = os::options.stats_file;
@@ -77,9 +71,11 @@ int open_destination() {
 
 annex_stats_t gather() {
   annex_stats_t stats = {};
+  const front::HeapCounts counts = front::count_heaps();
   walk(add_region, &stats);
-  front::for_each_heap(add_heap, &stats);
-  stats.remote_batches = front::batches_taken();
+  stats.heaps = counts.heaps;
+  stats.slab_refills = counts.refills;
+  stats.remote_batches = counts.remote_batches;
   os::Guard guard(arena_lock);
   stats.reserved = commitment.reserved;
   stats.committed = commitment.committed;

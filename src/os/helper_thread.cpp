@@ -22,7 +22,7 @@ namespace annex::os {
 #ifdef ANNEX_HELPER_IS_PTHREAD
 
 // The sanitizers keep per-thread state and must know every thread.
-bool start_helper(void (*body)()) {
+bool HelperThread::start(void (*body)()) {
   pthread_t thread;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -38,28 +38,23 @@ bool start_helper(void (*body)()) {
   return started;
 }
 
-void forget_helper_after_fork() {}
-
 #else
 
 namespace {
 
-constexpr size_t kStackBytes = 16384;
-alignas(64) unsigned char stack[kStackBytes];
-// The kernel clears this when the thread is truly gone and its stack is free again.
-std::atomic<uint32_t> stack_user{0};
-
 constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                         CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID;
 
-long clone_onto_stack(void (*body)()) {
+}  // namespace
+
+long HelperThread::clone_onto_stack(void (*body)()) {
   // The new thread starts with an empty stack, so it must not return through this frame: it calls body and exits.
-  void** top = reinterpret_cast<void**>(stack + kStackBytes);
+  void** top = reinterpret_cast<void**>(stack_ + kStackBytes);
 #if defined(__x86_64__)
   *--top = nullptr;
   *--top = reinterpret_cast<void*>(body);
   long result;
-  register long r10 asm("r10") = reinterpret_cast<long>(&stack_user);
+  register long r10 asm("r10") = reinterpret_cast<long>(&stack_user_);
   register long r8 asm("r8") = 0;
   asm volatile(
       "syscall\n\t"
@@ -74,7 +69,7 @@ long clone_onto_stack(void (*body)()) {
       "syscall\n\t"
       "1:"
       : "=a"(result)
-      : "a"(SYS_clone), "D"(kFlags), "S"(top), "d"(&stack_user), "r"(r10), "r"(r8), [exit] "i"(SYS_exit)
+      : "a"(SYS_clone), "D"(kFlags), "S"(top), "d"(&stack_user_), "r"(r10), "r"(r8), [exit] "i"(SYS_exit)
       : "rcx", "r11", "memory");
   return result;
 #elif defined(__aarch64__)
@@ -83,9 +78,9 @@ long clone_onto_stack(void (*body)()) {
   register long x8 asm("x8") = SYS_clone;
   register long x0 asm("x0") = kFlags;
   register long x1 asm("x1") = reinterpret_cast<long>(top);
-  register long x2 asm("x2") = reinterpret_cast<long>(&stack_user);
+  register long x2 asm("x2") = reinterpret_cast<long>(&stack_user_);
   register long x3 asm("x3") = 0;
-  register long x4 asm("x4") = reinterpret_cast<long>(&stack_user);
+  register long x4 asm("x4") = reinterpret_cast<long>(&stack_user_);
   asm volatile(
       "svc 0\n\t"
       "cbnz x0, 1f\n\t"
@@ -103,12 +98,10 @@ long clone_onto_stack(void (*body)()) {
 #endif
 }
 
-}  // namespace
-
-bool start_helper(void (*body)()) {
+bool HelperThread::start(void (*body)()) {
   // The last helper has said that it is done; wait for the few instructions until its stack is free.
-  while (const uint32_t user = stack_user.load(std::memory_order_acquire)) {
-    system_call(SYS_futex, reinterpret_cast<long>(&stack_user), FUTEX_WAIT, user);
+  while (const uint32_t user = stack_user_.load(std::memory_order_acquire)) {
+    system_call(SYS_futex, reinterpret_cast<long>(&stack_user_), FUTEX_WAIT, user);
   }
   uint64_t all = ~uint64_t{0};
   uint64_t saved = 0;
@@ -116,11 +109,9 @@ bool start_helper(void (*body)()) {
               sizeof all);
   const long id = clone_onto_stack(body);
   system_call(SYS_rt_sigprocmask, 2, reinterpret_cast<long>(&saved), 0, sizeof saved);
-  if (id < 0) stack_user.store(0, std::memory_order_relaxed);
+  if (id < 0) stack_user_.store(0, std::memory_order_relaxed);
   return id > 0;
 }
-
-void forget_helper_after_fork() { stack_user.store(0, std::memory_order_relaxed); }
 
 #endif
 

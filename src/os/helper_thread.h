@@ -1,20 +1,37 @@
-// A helper thread that the C library does not know of.
+// Helper threads that the C library does not know of.
 //
-// It exists so that an idle process can give memory back. A pthread would turn a single-threaded process into a
-// multi-threaded one in libc's eyes: stdio and reference counts would start to lock, which is the very cost that the
-// solo flavour avoids. A raw thread changes nothing of that. The price: its code may use no thread-local storage (it
-// shares the starter's, errno included), no libc call beyond plain computation and the vDSO clock, and system calls
-// only through system_call.h.
+// They exist so that an idle process can give memory back, and so that allocation can have a core of its own. A pthread
+// would turn a single-threaded process into a multi-threaded one in libc's eyes: stdio and reference counts would start
+// to lock, which is the very cost that the solo flavour avoids. A raw thread changes nothing of that. The price: its
+// code may use no thread-local storage (it shares the starter's, errno included), no libc call beyond plain computation
+// and the vDSO clock, and system calls only through system_call.h.
 #pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 
 namespace annex::os {
 
-// Runs `body` on the one helper thread, which ends when body returns. The caller makes sure (under its own lock) that
-// the previous one has announced its end. All signals are blocked in it. False where no thread could be started.
-bool start_helper(void (*body)());
+// One helper thread at a time, in static storage.
+class HelperThread {
+ public:
+  // Runs `body`; the thread ends when body returns. The caller makes sure (under its own lock) that the previous one
+  // has announced its end. All signals are blocked in it. False where no thread could be started.
+  bool start(void (*body)());
 
-// In a forked child, which has no helper whatever its parent had.
-void forget_helper_after_fork();
+  // In a forked child, which has no helper whatever its parent had.
+  void forget_after_fork() { stack_user_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kStackBytes = 16384;
+
+  long clone_onto_stack(void (*body)());
+
+  // The kernel clears this when the thread is truly gone and its stack is free again.
+  std::atomic<uint32_t> stack_user_{0};
+  alignas(64) unsigned char stack_[kStackBytes] = {};
+};
 
 // Sleeps. For use inside `body`.
 void helper_sleep_ms(long milliseconds);

@@ -12,14 +12,6 @@ namespace {
 // Long enough for a holder on another core to finish its few dozen instructions, short where it isn't running.
 constexpr int kSpins = 100;
 
-inline void pause() {
-#if defined(__x86_64__)
-  asm volatile("pause");
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 }  // namespace
 
 void Lock::lock_slow() {

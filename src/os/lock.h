@@ -8,6 +8,15 @@
 
 namespace annex::os {
 
+// Tells the core that this is a loop of waiting.
+inline void pause() {
+#if defined(__x86_64__)
+  asm volatile("pause");
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 class Lock {
  public:
   constexpr Lock() = default;
@@ -15,8 +24,11 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
   void lock() {
+    if (!try_lock()) lock_slow();
+  }
+  bool try_lock() {
     uint32_t expected = 0;
-    if (!state_.compare_exchange_strong(expected, 1, std::memory_order_acquire)) lock_slow();
+    return state_.compare_exchange_strong(expected, 1, std::memory_order_acquire);
   }
   void unlock() {
     if (state_.exchange(0, std::memory_order_release) == 2) wake();

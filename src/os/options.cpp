@@ -74,6 +74,7 @@ bool parse(const char* text, HugePages* result) {
   return parse_word<HugePages, 3>(text, {"auto", "never", "always"}, result);
 }
 bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
+bool parse(const char* text, Protocol* result) { return parse_word(text, {"stash", "queue", "handshake"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
 // A copy: some programs (nginx, redis) later overwrite the environment's memory with their title.
 bool parse(const char* text, const char** result) {
@@ -105,6 +106,8 @@ void parse_environment() {
   auto& stats = options.stats;
   auto& stats_file = options.stats_file;
   auto& verbose = options.verbose;
+  auto& protocol = options.protocol;
+  auto& support_cpu = options.support_cpu;
 #define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, values, &identifier);
 #include "os/options.def"
 #undef ANNEX_OPTION

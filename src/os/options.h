@@ -9,6 +9,7 @@
 namespace annex::os {
 
 enum class HugePages : uint8_t { kAuto, kNever, kAlways };
+enum class Protocol : uint8_t { kStash, kQueue, kHandshake };
 enum class StatsFormat : uint8_t { kOff, kText, kJson };
 
 struct Options {
@@ -17,6 +18,8 @@ struct Options {
   size_t max_heap_bytes = 0;  // 0: no limit
   HugePages huge_pages = HugePages::kAuto;
   StatsFormat stats = StatsFormat::kOff;
+  Protocol protocol = Protocol::kStash;
+  int64_t support_cpu = -1;
   bool background = true;
   bool verbose = false;
   const char* stats_file = "";

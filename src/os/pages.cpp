@@ -13,6 +13,9 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 namespace annex::os {
 
@@ -26,38 +29,54 @@ size_t page_size() {
   return size;
 }
 
+namespace {
+
+long as_long(const void* address) { return reinterpret_cast<long>(address); }
+bool failed(long result) { return result < 0 && result > -4096; }
+
+}  // namespace
+
 void* reserve(size_t bytes, size_t alignment) {
   const size_t padded = bytes + alignment - page_size();
   if (padded < bytes) return nullptr;
   // PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
-  void* mapped = mmap(nullptr, padded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  const uintptr_t start = reinterpret_cast<uintptr_t>(mapped);
+  const long mapped = system_call(SYS_mmap, 0, static_cast<long>(padded), PROT_NONE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (failed(mapped)) return nullptr;
+  const uintptr_t start = static_cast<uintptr_t>(mapped);
   const uintptr_t aligned = (start + alignment - 1) & ~(alignment - 1);
-  if (aligned > start) munmap(mapped, aligned - start);
-  const uintptr_t end = start + padded;
-  if (end > aligned + bytes) munmap(reinterpret_cast<void*>(aligned + bytes), end - aligned - bytes);
+  const auto unmap = [](uintptr_t from, uintptr_t to) {
+    if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
+  };
+  unmap(start, aligned);
+  unmap(aligned + bytes, start + padded);
   return reinterpret_cast<void*>(aligned);
 }
 
-bool commit(void* start, size_t bytes) { return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
+bool commit(void* start, size_t bytes) {
+  return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE) == 0;
+}
 
 bool purge(void* start, size_t bytes) {
-  // Also called on the helper thread, which has no errno.
-  return system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), MADV_DONTNEED) == 0;
+  return system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_DONTNEED) == 0;
 }
 
 void advise_huge(void* start, size_t bytes, bool wanted) {
-  const int saved = errno;
-  madvise(start, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  errno = saved;
+  system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+bool populate(void* start, size_t bytes) {
+  const long result = system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_POPULATE_WRITE);
+  if (result != -EINVAL) return result == 0;
+  // Linux before 5.14: the range is clean, so writing zeros changes nothing but that it is there.
+  for (size_t at = 0; at < bytes; at += page_size()) static_cast<volatile char*>(start)[at] = 0;
+  return true;
 }
 
 bool move_pages(void* from, void* to, size_t bytes) {
-  const int saved = errno;
-  const bool moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) != MAP_FAILED;
-  errno = saved;
-  return moved;
+  const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
+                                  MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
+  return !failed(result);
 }
 
 size_t address_space_limit() {

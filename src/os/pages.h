@@ -1,6 +1,7 @@
 // Address space and pages, straight from the kernel. All sizes are bytes and, like addresses, multiples of page_size().
 //
-// Synchronization: each call is one system call; callers make sure that nobody else uses the range.
+// Synchronization: each call is a system call or two; callers make sure that nobody else uses the range. None touches
+// errno: helper threads, which have none, call these too.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ size_t page_size();
 // Address space without memory behind it; nullptr where there is none left. `alignment` is a power of two.
 void* reserve(size_t bytes, size_t alignment);
 
-// Makes a reserved range readable and writable (reading as zero); false when the system refuses (errno ENOMEM).
+// Makes a reserved range readable and writable (reading as zero); false when the system refuses.
 bool commit(void* start, size_t bytes);
 
 // Gives the range's memory back. It stays committed and reads as zero. False where the system can't (locked pages).
@@ -21,6 +22,9 @@ bool purge(void* start, size_t bytes);
 
 // Asks for transparent huge pages, or for none.
 void advise_huge(void* start, size_t bytes, bool wanted);
+
+// Makes a committed range that has never been touched resident; false where there is no memory for it.
+bool populate(void* start, size_t bytes);
 
 // Moves the pages of one committed range to another, both of the same size and disjoint; the source reads as zero
 // afterwards. False, with nothing changed, where the kernel can't.

@@ -26,9 +26,10 @@ namespace {
 
 Flavour expected() {
   const char* name = getenv("EXPECT_FLAVOUR");
-  if (name == nullptr) stop("set EXPECT_FLAVOUR to shared, solo or glibc", "");
+  if (name == nullptr) stop("set EXPECT_FLAVOUR to shared, solo, offload or glibc", "");
   if (std::strcmp(name, "shared") == 0) return Flavour::kShared;
   if (std::strcmp(name, "solo") == 0) return Flavour::kSolo;
+  if (std::strcmp(name, "offload") == 0) return Flavour::kOffload;
   if (std::strcmp(name, "glibc") == 0) return Flavour::kGlibc;
   stop("unknown EXPECT_FLAVOUR ", name);
 }
@@ -38,6 +39,17 @@ Flavour expected() {
 Flavour flavour() {
   static const Flavour value = expected();
   return value;
+}
+
+const char* version_suffix() {
+  switch (flavour()) {
+    case Flavour::kSolo:
+      return " solo";
+    case Flavour::kOffload:
+      return " offload";
+    default:
+      return " shared";
+  }
 }
 
 void require_flavour() {
@@ -51,7 +63,7 @@ void require_flavour() {
     return;
   }
   if (!present) stop("Annex is not in the process", "");
-  const char* suffix = flavour() == Flavour::kSolo ? " solo" : " shared";
+  const char* suffix = version_suffix();
   const char* version = annex_version();
   if (std::strlen(version) < std::strlen(suffix) ||
       std::strcmp(version + std::strlen(version) - std::strlen(suffix), suffix) != 0) {

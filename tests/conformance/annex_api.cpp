@@ -240,6 +240,6 @@ TEST_F(AnnexApi, VersionNamesTheRelease) {
   const std::string version = annex_version();
   const std::string release = std::to_string(ANNEX_VERSION_MAJOR) + "." + std::to_string(ANNEX_VERSION_MINOR) + "." +
                               std::to_string(ANNEX_VERSION_PATCH);
-  EXPECT_EQ(version, release + (flavour() == Flavour::kSolo ? " solo" : " shared"));
+  EXPECT_EQ(version, release + version_suffix());
   EXPECT_EQ(annex_version(), annex_version());
 }

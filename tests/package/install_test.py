@@ -45,11 +45,14 @@ def expect_installed(prefix):
         "libannex.a",
         "libannex-solo.so",
         "libannex-solo.a",
+        "libannex-offload.so",
+        "libannex-offload.a",
         "annexConfig.cmake",
         "annexConfigVersion.cmake",
         "annexTargets.cmake",
         "annex.pc",
         "annex-solo.pc",
+        "annex-offload.pc",
     }
     if wanted - names:
         raise SystemExit(f"FAILED not installed: {' '.join(sorted(wanted - names))}")
@@ -61,8 +64,8 @@ def expect_installed(prefix):
 def by_cmake(prefix, build):
     run("cmake", "-G", "Ninja", "-S", HERE / "consumer", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
-    for target in ("annex", "annex-static", "solo", "solo-static"):
-        flavour = "solo" if target.startswith("solo") else "shared"
+    for target in ("annex", "annex-static", "solo", "solo-static", "offload", "offload-static"):
+        flavour = "shared" if target.startswith("annex") else target.removesuffix("-static")
         kinds = ["c", "cpp"] + (["whole"] if "static" in target else [])
         for kind in kinds:
             expect(f"find_package, {kind}, annex::{target}", run(build / f"{kind}-{target}"), flavour)
@@ -71,7 +74,7 @@ def by_cmake(prefix, build):
 def by_pkg_config(prefix, scratch, cxx):
     file = next(prefix.rglob("annex.pc"))
     env = {"PKG_CONFIG_PATH": str(file.parent)}
-    for name, flavour in (("annex", "shared"), ("annex-solo", "solo")):
+    for name, flavour in (("annex", "shared"), ("annex-solo", "solo"), ("annex-offload", "offload")):
         flags = run("pkg-config", "--cflags", "--libs", name, env=env).split()
         program = scratch / f"by-pkg-config-{name}"
         # Flags before the source and --as-needed, as careless makefiles and Ubuntu's compilers have them.
@@ -82,7 +85,7 @@ def by_pkg_config(prefix, scratch, cxx):
 
 
 def by_launcher(prefix):
-    for mode, library in (("shared", "libannex.so"), ("solo", "libannex-solo.so")):
+    for mode, library in (("shared", "libannex.so"), ("solo", "libannex-solo.so"), ("offload", "libannex-offload.so")):
         maps = run(prefix / "bin/annex", "run", "--mode", mode, "cat", "/proc/self/maps")
         expect(f"installed launcher, {mode}", maps, f"/{library}\n")
 

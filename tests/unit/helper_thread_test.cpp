@@ -10,6 +10,7 @@
 namespace annex::os {
 namespace {
 
+constinit HelperThread helper;
 std::atomic<int> runs{0};
 
 void count() {
@@ -20,7 +21,7 @@ void count() {
 TEST(HelperThread, RunsAndEndsEachTime) {
   const bool single = __libc_single_threaded;
   for (int i = 1; i <= 20; ++i) {
-    ASSERT_TRUE(start_helper(count));
+    ASSERT_TRUE(helper.start(count));
     while (runs.load() < i) {
       const struct timespec pause = {0, 100000};
       nanosleep(&pause, nullptr);

@@ -1,0 +1,44 @@
+// Slabs as heaps of every kind use them: how one is made, listed, and let go. How its free blocks are kept is its heap's
+// affair (core/heap.h: linked through the blocks; support/segregated_heap.h: in a bitmap apart).
+//
+// Synchronization: a slab belongs to one heap; making it and letting it go take the arena lock.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/granule.h"
+
+namespace annex {
+
+// A full slab is worth a visit again when this many of its blocks are free: fewer, and the slow path runs for next to
+// nothing; more, and memory lies idle.
+constexpr uint32_t fair_share(uint32_t capacity) { return std::max(capacity / 8, 1u); }
+
+// How much is carved at a time where the memory is resident already. Untouched memory is carved page by page.
+inline constexpr size_t kResidentExtent = 16384;
+
+// A slab without blocks; nullptr where memory is exhausted.
+Granule* make_slab(SizeClass c, Heap* owner);
+
+// How many blocks to carve next out of a slab that has some left: those that end in the page (or extent) in which the
+// first of them ends.
+uint32_t blocks_to_carve(const Granule* slab);
+
+// Lets go of a slab that no longer belongs to any list, and none of whose blocks is in use. Any thread may.
+void let_go(Granule* slab);
+
+// Partial slabs of one class, linked through `next` and `previous`.
+class SlabList {
+ public:
+  Granule* first() const { return first_; }
+  void push_front(Granule* slab);
+  void push_back(Granule* slab);
+  void remove(Granule* slab);
+
+ private:
+  Granule* first_ = nullptr;
+  Granule* last_ = nullptr;
+};
+
+}  // namespace annex

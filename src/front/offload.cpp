@@ -1,0 +1,284 @@
+// Offload: see offload.h.
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/block.h"
+#include "core/commitment.h"
+#include "core/span.h"
+#include "front/front.h"
+#include "front/request.h"
+#include "os/lock.h"
+#include "os/options.h"
+#include "support/support_core.h"
+#include "support/support_thread.h"
+
+namespace annex {
+
+CommitBooks* const commit_books = support::commit;
+
+}  // namespace annex
+
+namespace annex::front {
+
+using support::Client;
+using support::Magazine;
+using support::Request;
+using support::support_core;
+
+constinit Magazine no_magazines[kClasses];
+constinit thread_local Magazine* thread_magazines = no_magazines;
+
+namespace {
+
+// How long a program thread waits for an answer before it helps itself: some microseconds, in polls.
+constexpr uint32_t kPolls = 200;
+
+// Set when this thread's destructors have begun: it has no client any more, and gets no other.
+constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
+
+// Tells us when a thread ends. Made once, by the first thread that gets a client.
+constinit pthread_key_t exit_key = 0;
+constinit bool exit_key_made = false;
+
+// The thread's client, whose first member its magazines are; nullptr where it has none.
+Client* own_client() {
+  Magazine* magazines = thread_magazines;
+  return magazines == no_magazines ? nullptr : reinterpret_cast<Client*>(magazines);
+}
+static_assert(offsetof(Client, magazines) == 0);
+
+bool stashing() { return os::options.protocol == os::Protocol::kStash; }
+
+// --- a thread's client ----------------------------------------------------------------------------------------------
+
+// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
+void end_thread(void* argument) {
+  thread_ends = true;
+  thread_magazines = no_magazines;
+  os::Guard guard(support_core.lock);
+  support_core.close(static_cast<Client*>(argument));
+}
+
+bool start_thread() {
+  if (thread_ends || !set_up()) return false;
+  Client* client;
+  {
+    os::Guard guard(support_core.lock);
+    if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+    client = support_core.open();
+  }
+  if (client == nullptr) return false;
+  thread_magazines = client->magazines;
+  // May allocate (a second-level table for a high key), which by now works.
+  if (exit_key_made) pthread_setspecific(exit_key, client);
+  return true;
+}
+
+bool has_client() { return own_client() != nullptr || start_thread(); }
+
+// --- requests -------------------------------------------------------------------------------------------------------
+
+// Lets the support core do it; or does it.
+void ask(Request* request) {
+  Client* client = own_client();
+  if (client != nullptr && support::awake() && client->mailbox.ask(request, kPolls)) return;
+  support::serve_request(request);
+  if (client != nullptr) support::note_demand();
+}
+
+void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
+  if (bytes > kMaxRequest || alignment > kMaxRequest - bytes || !set_up()) return out_of_memory();
+  Request request = {.what = Request::What::kAllocate, .bytes = bytes > 0 ? bytes : 1, .alignment = alignment};
+  ask(&request);
+  if (request.block == nullptr) {  // exhausted, but for what is on its way
+    {
+      os::Guard guard(support_core.lock);
+      support_core.absorb_everything();
+    }
+    support::serve_request(&request);
+  }
+  if (zeroed != nullptr) *zeroed = request.zeroed;
+  return request.block != nullptr ? request.block : out_of_memory();
+}
+
+// --- stash ----------------------------------------------------------------------------------------------------------
+
+void set_limit(Client* client, SizeClass c, uint32_t limit) {
+  Magazine* magazine = &client->magazines[c];
+  if (magazine->base == nullptr) {  // opened only now: a class that the thread does not use costs it no page
+    magazine->base = magazine->top = client->slots + support::kSlotsFrom[c] + 1;
+  }
+  magazine->limit = magazine->base + limit;
+}
+
+// The magazine was empty when it was asked. It may hold twice as much: up to a hand-over and its reserve where blocks flow
+// one way; beyond, where the class overflowed before, as far as what all of them hold stays a small part of the heap.
+void widen_empty(Client* client, SizeClass c) {
+  Magazine* magazine = &client->magazines[c];
+  const uint32_t limit = magazine->room();
+  const uint32_t usual = support::usual_limit(c);
+  if (limit < usual) {
+    set_limit(client, c, std::clamp(2 * limit, support::first_limit(c), usual));
+  } else if (magazine->overflowed && limit < support::largest_limit(c) &&
+             limit * block_size(c) <= commitment.touched.load(std::memory_order_relaxed) / 32) {
+    set_limit(client, c, std::min(2 * limit, support::largest_limit(c)));
+  }
+  magazine->overflowed = false;
+}
+
+void* allocate_from(Client* client, SizeClass c) {
+  Magazine* magazine = &client->magazines[c];
+  if (magazine->top == magazine->base) {
+    widen_empty(client, c);
+    support::Handful handful = client->stash.take(c);
+    if (handful.mask == 0) {
+      {
+        os::Guard guard(support_core.lock);
+        handful = support_core.help(client, c, std::min(magazine->room(), support::kLargestHandful));
+      }
+      support::note_demand();
+    }
+    client->stir();
+    if (handful.mask == 0) return out_of_memory();
+    if (handful.count() > magazine->room()) set_limit(client, c, support::usual_limit(c));
+    magazine->top = magazine->base + spread(handful, c, magazine->base);
+  }
+  return *--magazine->top;
+}
+
+// Sends the older half of a full magazine back; the younger half is still in the caches.
+void send_half(Client* client, Magazine* magazine) {
+  constexpr uint32_t kQuantum = 128;  // under the lock at a time
+  const uint32_t half = (magazine->count() + 1) / 2;
+  uint32_t sent = support::awake() ? client->freed.push(magazine->base, half) : 0;
+  client->stir();
+  while (sent < half) {
+    const uint32_t count = std::min(half - sent, kQuantum);
+    {
+      os::Guard guard(support_core.lock);
+      if (!client->freed.empty()) support_core.absorb_all(client);
+      support_core.put(magazine->base + sent, count);
+    }
+    sent += count;
+    support::note_demand();
+  }
+  magazine->top -= half;
+  memmove(magazine->base, magazine->base + half, magazine->count() * sizeof(void*));
+}
+
+void put_into(Client* client, SizeClass c, void* block) {
+  Magazine* magazine = &client->magazines[c];
+  if (magazine->base == nullptr) set_limit(client, c, support::first_limit(c));
+  if (magazine->top[-1] == block) os::fatal(kFreedTwice, block);
+  if (magazine->top == magazine->limit) {
+    const uint32_t usual = support::usual_limit(c);
+    if (magazine->room() < usual) {
+      set_limit(client, c, std::min(2 * magazine->room(), usual));
+    } else {
+      magazine->overflowed = true;
+      send_half(client, magazine);
+    }
+  }
+  *magazine->top++ = block;
+}
+
+void* allocate_small(SizeClass c) {
+  if (has_client() && stashing()) [[likely]]
+    return allocate_from(own_client(), c);
+  return ask_for(block_size(c), kMinAlignment, nullptr);
+}
+
+}  // namespace
+
+void* allocate_slow(size_t bytes) noexcept {
+  return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : ask_for(bytes, kMinAlignment, nullptr);
+}
+
+void* allocate_zeroed(size_t bytes) {
+  if (bytes <= kMaxSmall) {
+    void* block = allocate(bytes);
+    return block == nullptr ? nullptr : memset(block, 0, bytes);
+  }
+  bool zeroed = false;
+  void* block = ask_for(bytes, kMinAlignment, &zeroed);
+  return block == nullptr || zeroed ? block : memset(block, 0, bytes);
+}
+
+void* allocate_aligned(size_t alignment, size_t bytes) {
+  const SizeClass c = aligned_class(alignment, bytes);
+  return c < kClasses ? allocate_small(c) : ask_for(bytes, alignment, nullptr);
+}
+
+// The class of a block by the class map; kClasses where that says nothing.
+static SizeClass mapped_class(const void* address) {
+  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - support::mapped.base);
+  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_ACQUIRE)) return kClasses;
+  const uint8_t mark = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
+  return mark == 0 ? kClasses : static_cast<SizeClass>(mark - 1);
+}
+
+void release_slow(void* address) noexcept {
+  if (address == nullptr) return;
+  const SizeClass c = mapped_class(address);
+  const uint32_t magic = c < kClasses ? slab_magic(c) : 0;
+  const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
+  const bool misaligned = magic != 0 && within * magic >= magic;
+  // Whatever is no block of a slab of one granule is looked at closely, while the caller is still there.
+  if (magic == 0 || misaligned) block_or_die(address);
+  if (c < kClasses && has_client() && stashing()) return put_into(own_client(), c, address);
+  Client* client = own_client();
+  // A thread need not wait for its frees, but under the protocol that waits for everything.
+  if (os::options.protocol != os::Protocol::kHandshake && client != nullptr && support::awake()) {
+    if (client->freed.push(&address, 1) == 1) return client->stir();
+  }
+  Request request = {.what = Request::What::kRelease, .block = address};
+  ask(&request);
+}
+
+Found look_up(const void* block) {
+  const SizeClass c = mapped_class(block);
+  return c < kClasses ? Found{block_size(c), nullptr} : find(block);
+}
+
+bool resize(Granule* span, size_t bytes) {
+  Request request = {.what = Request::What::kResize, .bytes = bytes, .block = start_of(span)};
+  ask(&request);
+  return request.block != nullptr;
+}
+
+size_t give_back() {
+  if (Client* client = own_client()) {
+    os::Guard guard(support_core.lock);
+    support_core.empty(client);
+  }
+  return purge_all();
+}
+
+HeapCounts count_heaps() {
+  os::Guard guard(support_core.lock);
+  support_core.absorb_everything();
+  return {support_core.clients_count, support_core.helped.value(), support_core.filled.value()};
+}
+
+void start() {}
+
+void before_fork() {
+  support_core.lock.lock();
+  commitment_before_fork();
+}
+
+void after_fork_in_parent() {
+  arena_lock.unlock();
+  support_core.lock.unlock();
+}
+
+// Clients of threads that are no more stay as they were: nobody takes them.
+void after_fork_in_child() {
+  commitment_after_fork();
+  support::forget_support_thread_after_fork();
+  support_core.lock.reset_after_fork();
+}
+
+}  // namespace annex::front

@@ -1,0 +1,70 @@
+// Offload: the flavour for programs with a core to spare (NextGen-Malloc; SpeedMalloc's software half). The support core
+// (support/) owns all slabs; a program thread has magazines of blocks, and neither malloc nor free touches metadata:
+//
+//   malloc   the class's magazine; if that is empty, the stash that the support core keeps filled
+//   free     the class of the pointer from the class map, then its magazine; if that is full, the older half is sent back
+//
+// The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits for
+// its answer (NextGen-Malloc, Pseudo Code 1); with queue, only malloc waits; magazines stay empty in both. Where no
+// support thread is awake, a program thread helps itself under the support core's lock.
+//
+// Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/granule.h"
+#include "support/books.h"
+#include "support/client.h"
+
+namespace annex::front {
+
+inline constexpr char kName[] = "offload";
+
+// By a byte of the class map: the magic of slabs of one granule, by which the fast path knows a block's start (see
+// core/granule.h), else 0.
+inline constexpr auto kMagicOfMark = [] {
+  std::array<uint32_t, 256> magic{};
+  for (SizeClass c = 0; c < kClasses; ++c) magic[support::mark_of(c)] = slab_magic(c);
+  return magic;
+}();
+
+// A thread without a client has magazines that are always empty and always full.
+extern constinit support::Magazine no_magazines[kClasses];
+extern constinit thread_local support::Magazine* thread_magazines [[gnu::tls_model("initial-exec")]];
+
+[[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
+[[gnu::noinline]] void release_slow(void* block) noexcept;
+
+template <void* slow(size_t) = allocate_slow>
+[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+  if (bytes > kTableMax) [[unlikely]]
+    return slow(bytes);
+  support::Magazine* magazine = &thread_magazines[class_of_tiny(bytes)];
+  void** const top = magazine->top;
+  if (top == magazine->base) [[unlikely]]
+    return slow(bytes);
+  magazine->top = top - 1;
+  return top[-1];
+}
+
+[[gnu::always_inline]] inline void release(void* address) noexcept {
+  const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
+  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
+    return release_slow(address);
+  const uint8_t mark = support::mapped.map[offset >> kGranuleShift];
+  const uint32_t magic = kMagicOfMark[mark];
+  if (static_cast<uint32_t>(offset % kGranule) * magic >= magic) [[unlikely]]
+    return release_slow(address);
+  support::Magazine* magazine = &thread_magazines[mark - 1];
+  void** const top = magazine->top;
+  // Or the block that was freed last, once more: the double free that is cheap to see.
+  if (top == magazine->limit || top[-1] == address) [[unlikely]]
+    return release_slow(address);
+  *top = address;
+  magazine->top = top + 1;
+}
+
+}  // namespace annex::front

@@ -1,0 +1,125 @@
+// CPUs: see cpus.h.
+#include "os/cpus.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+#include "os/message.h"
+#include "os/system_call.h"
+
+namespace annex::os {
+
+namespace {
+
+// The start of a small file as text; an empty one where it can't be read.
+template <size_t kSize>
+const char* read_file(const char* path, char (&buffer)[kSize]) {
+  long length = 0;
+  const long file = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    length = system_call(SYS_read, file, reinterpret_cast<long>(buffer), kSize - 1);
+    system_call(SYS_close, file);
+  }
+  buffer[std::max(length, 0L)] = '\0';
+  return buffer;
+}
+
+size_t parse_number(const char** text) {
+  size_t value = 0;
+  for (; **text >= '0' && **text <= '9'; ++*text) value = value * 10 + static_cast<size_t>(**text - '0');
+  return value;
+}
+
+// A list in /sys/devices/system/cpu/cpuN/.
+CpuSet related(size_t cpu, const char* file) {
+  char path[128];
+  Text text(path, sizeof path - 1);
+  text << "/sys/devices/system/cpu/cpu" << static_cast<uint64_t>(cpu) << "/" << file;
+  path[text.stored()] = '\0';
+  char content[512];
+  return parse_cpu_list(read_file(path, content));
+}
+
+// The file of the process's own cgroup (version 2), or of the one at the root of what it can see.
+size_t quota_of_cgroup() {
+  char cgroups[1024];
+  const char* path = strstr(read_file("/proc/self/cgroup", cgroups), "0::/");
+  size_t quota = SIZE_MAX;
+  if (path != nullptr) {
+    char name[512];
+    Text text(name, sizeof name - 1);
+    text << "/sys/fs/cgroup";
+    text.append(path + 3, strcspn(path + 3, "\n"));
+    text << "/cpu.max";
+    name[text.stored()] = '\0';
+    char content[64];
+    quota = parse_cpu_quota(read_file(name, content));
+  }
+  char content[64];
+  return std::min(quota, parse_cpu_quota(read_file("/sys/fs/cgroup/cpu.max", content)));
+}
+
+}  // namespace
+
+size_t CpuSet::count() const {
+  size_t sum = 0;
+  for (const uint64_t word : words) sum += static_cast<size_t>(std::popcount(word));
+  return sum;
+}
+
+CpuSet parse_cpu_list(const char* text) {
+  CpuSet set;
+  while (*text >= '0' && *text <= '9') {
+    const size_t from = parse_number(&text);
+    size_t to = from;
+    if (*text == '-') to = parse_number(&++text);
+    for (size_t cpu = from; cpu <= to && cpu < kMaxCpus; ++cpu) set.add(cpu);
+    if (*text == ',') ++text;
+  }
+  return set;
+}
+
+size_t parse_cpu_quota(const char* text) {
+  if (*text < '0' || *text > '9') return SIZE_MAX;
+  const size_t quota = parse_number(&text);
+  if (*text == ' ') ++text;
+  const size_t period = parse_number(&text);
+  return period == 0 ? SIZE_MAX : std::max<size_t>(quota / period, 1);
+}
+
+CpuSet allowed_cpus() {
+  CpuSet set;
+  if (system_call(SYS_sched_getaffinity, 0, sizeof set.words, reinterpret_cast<long>(set.words)) <= 0) set.add(0);
+  return set;
+}
+
+size_t usable_cpus() { return std::min(allowed_cpus().count(), quota_of_cgroup()); }
+
+size_t current_cpu() {
+  unsigned cpu = 0;
+  system_call(SYS_getcpu, reinterpret_cast<long>(&cpu));
+  return cpu;
+}
+
+CpuSet support_cpus(const CpuSet& allowed, size_t cpu) {
+  CpuSet siblings = related(cpu, "topology/thread_siblings_list");
+  siblings.add(cpu);
+  const CpuSet cluster = related(cpu, "cache/index3/shared_cpu_list");
+  CpuSet anywhere;
+  CpuSet near;
+  for (size_t i = 0; i < std::size(allowed.words); ++i) {
+    anywhere.words[i] = allowed.words[i] & ~siblings.words[i];
+    near.words[i] = anywhere.words[i] & cluster.words[i];
+  }
+  return near.empty() ? anywhere : near;
+}
+
+void bind_to(const CpuSet& cpus) {
+  system_call(SYS_sched_setaffinity, 0, sizeof cpus.words, reinterpret_cast<long>(cpus.words));
+}
+
+}  // namespace annex::os

@@ -1,0 +1,83 @@
+// The support core's books: see books.h.
+#include "support/books.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "os/pages.h"
+
+namespace annex::support {
+
+constinit Books books[kMaxArenas];
+constinit Mapped mapped = {nullptr, 0, nullptr};
+
+namespace {
+
+constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 4 GiB, the bitmaps of 8 MiB
+
+constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
+
+struct Place {
+  Books* books;
+  size_t granule;
+};
+
+Place place_of(const Granule* slab) {
+  const Arena* arena = arena_of(slab);
+  return {&books[arena - arenas], static_cast<size_t>(slab - arena->metadata())};
+}
+
+}  // namespace
+
+bool Books::commit(const Arena& arena, size_t end) {
+  const size_t granules = arena.bytes() / kGranule;
+  const size_t map_bytes = round_up(granules, kStep);
+  if (map_ == nullptr) {
+    char* room = static_cast<char*>(os::reserve(map_bytes + round_up(granules * kBitmapBytes, kStep), os::page_size()));
+    if (room == nullptr) return false;
+    first_ = static_cast<size_t>(arena.first() - arena.metadata());
+    bitmaps_ = room + map_bytes;
+    map_ = reinterpret_cast<uint8_t*>(room);
+  }
+  const size_t bitmaps_wanted = round_up((end - first_) * kBitmapBytes, kStep);
+  if (bitmaps_wanted > bitmaps_committed_) {
+    if (!os::commit(bitmaps_ + bitmaps_committed_, bitmaps_wanted - bitmaps_committed_)) return false;
+    bitmaps_committed_ = bitmaps_wanted;
+  }
+  if (end > map_committed_) {
+    const size_t map_wanted = round_up(end, kStep);
+    if (!os::commit(map_ + map_committed_, map_wanted - map_committed_)) return false;
+    map_committed_ = map_wanted;
+    if (&arena == &arenas[0]) {
+      mapped.base = arena.base();
+      mapped.map = map_;
+      __atomic_store_n(&mapped.bytes, std::min(map_wanted, granules) * kGranule, __ATOMIC_RELEASE);
+    }
+  }
+  return true;
+}
+
+bool commit(const Arena& arena, size_t end) { return books[&arena - arenas].commit(arena, end); }
+
+void enter(Granule* slab) {
+  const auto [book, granule] = place_of(slab);
+  const uint32_t granules = slab_granules(slab->size_class);
+  memset(book->bitmap(granule), 0, (slab->capacity + 63) / 64 * sizeof(uint64_t));
+  for (uint32_t i = 0; i < granules; ++i) {
+    __atomic_store_n(book->map() + granule + i, mark_of(slab->size_class), __ATOMIC_RELAXED);
+  }
+}
+
+void strike(Granule* slab) {
+  const auto [book, granule] = place_of(slab);
+  for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
+    __atomic_store_n(book->map() + granule + i, 0, __ATOMIC_RELAXED);
+  }
+}
+
+uint64_t* bitmap_of(const Granule* slab) {
+  const auto [book, granule] = place_of(slab);
+  return book->bitmap(granule);
+}
+
+}  // namespace annex::support

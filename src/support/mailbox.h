@@ -1,0 +1,65 @@
+// A mailbox: one request and its answer, between a program thread and the support core.
+//
+// The two flags of NextGen-Malloc's Pseudo Code 1 (malloc_ready, malloc_done) are the states kAsked and kAnswered of one
+// word. A request that nobody has taken up can be withdrawn, so that a program thread never waits for a support core that
+// is not running.
+//
+// Synchronization: one thread asks, the support thread answers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "os/lock.h"
+
+namespace annex::support {
+
+struct Request {
+  enum class What : uint32_t { kAllocate, kRelease, kResize };
+  What what;
+  bool zeroed = false;      // kAllocate, answered: the block reads as zero
+  size_t bytes = 0;
+  size_t alignment = 0;
+  void* block = nullptr;    // kRelease, kResize: of the program's; answered: the block, or nullptr
+};
+
+class Mailbox {
+ public:
+  // The program. True where the support core has answered within so many polls (or has begun to): the answer is in
+  // *request. False: nobody has, and nobody will.
+  bool ask(Request* request, uint32_t polls) {
+    request_ = *request;
+    state_.store(kAsked, std::memory_order_release);
+    for (uint32_t i = 0; state_.load(std::memory_order_acquire) != kAnswered; ++i) {
+      uint32_t expected = kAsked;
+      if (i == polls && state_.compare_exchange_strong(expected, kEmpty, std::memory_order_relaxed)) return false;
+      os::pause();
+    }
+    *request = request_;
+    state_.store(kEmpty, std::memory_order_relaxed);
+    return true;
+  }
+
+  // The support core. Is there something to answer?
+  bool asked() const { return state_.load(std::memory_order_relaxed) == kAsked; }
+  template <class Serve>
+  bool answer(Serve serve) {
+    uint32_t expected = kAsked;
+    if (!state_.compare_exchange_strong(expected, kTaken, std::memory_order_acquire)) return false;
+    serve(&request_);
+    state_.store(kAnswered, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kEmpty = 0;
+  static constexpr uint32_t kAsked = 1;
+  static constexpr uint32_t kTaken = 2;
+  static constexpr uint32_t kAnswered = 3;
+
+  alignas(64) std::atomic<uint32_t> state_{kEmpty};
+  Request request_ = {};
+};
+
+}  // namespace annex::support

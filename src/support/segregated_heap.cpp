@@ -1,0 +1,147 @@
+// The support core's heap: see segregated_heap.h.
+#include "support/segregated_heap.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/block.h"
+#include "core/commitment.h"
+#include "core/span.h"
+#include "support/books.h"
+
+namespace annex::support {
+
+namespace {
+
+constexpr char kIntoABlock[] = "a pointer into a block (or misaligned):";
+
+bool has_free(const Granule* slab) { return slab->until < slab->carved; }
+
+// Takes up to `most` free blocks out of the first word of a slab's bitmap that has any; there is one.
+Handful take_bits(Granule* slab, uint32_t most) {
+  uint64_t* const words = bitmap_of(slab);
+  uint32_t at = slab->first_word;
+  while (words[at] == 0) ++at;
+  slab->first_word = at;
+  uint64_t mask = words[at];
+  for (uint32_t extra = static_cast<uint32_t>(std::popcount(mask)); extra > most; --extra) {
+    mask &= ~(uint64_t{1} << (63 - std::countl_zero(mask)));
+  }
+  words[at] &= ~mask;
+  slab->until = static_cast<uint16_t>(slab->until + std::popcount(mask));
+  return {start_of(slab) + size_t{at} * 64 * block_size(slab->size_class), mask};
+}
+
+// Sets the bits of fresh blocks.
+void carve(Granule* slab) {
+  uint64_t* const words = bitmap_of(slab);
+  const uint32_t count = blocks_to_carve(slab);
+  const uint32_t from = slab->carved;
+  for (uint32_t i = from; i < from + count; ++i) words[i / 64] |= uint64_t{1} << (i % 64);
+  slab->first_word = std::min<uint32_t>(slab->first_word, from / 64);
+  // Other threads compare pointers with it (core/block.h).
+  __atomic_store_n(&slab->carved, static_cast<uint16_t>(from + count), __ATOMIC_RELAXED);
+  note_touched(count * block_size(slab->size_class));
+}
+
+}  // namespace
+
+// Makes sure that the class's current slab has free blocks; false where memory is exhausted.
+bool SegregatedHeap::renew(SizeClass c) {
+  Granule* slab = current_[c];
+  if (slab != nullptr && has_free(slab)) return true;
+  Granule* next = partial_[c].first();
+  const bool carvable = slab != nullptr && slab->carved < slab->capacity;
+  if (carvable && (next == nullptr || !has_free(next))) {
+    carve(slab);
+    return true;
+  }
+  if (next != nullptr) {
+    partial_[c].remove(next);
+  } else {
+    next = make_slab(c, nullptr);
+    if (next == nullptr) return false;
+    next->first_word = 0;
+    enter(next);
+  }
+  if (slab != nullptr) retire(slab);
+  next->state = SlabState::kCurrent;
+  current_[c] = next;
+  if (!has_free(next)) carve(next);
+  return true;
+}
+
+// A current slab with nothing left to give makes room for another.
+void SegregatedHeap::retire(Granule* slab) {
+  if (slab->carved < slab->capacity) {
+    partial_[slab->size_class].push_back(slab);
+  } else {
+    slab->state = SlabState::kFull;
+  }
+}
+
+Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
+  return renew(c) ? take_bits(current_[c], most) : Handful{};
+}
+
+// Blocks of one slab often come together: what concerns the slab is done once for all of them.
+void SegregatedHeap::put(void* const* blocks, uint32_t count) {
+  for (uint32_t i = 0; i < count;) {
+    Granule* slab = block_or_die(blocks[i]);
+    if (slab->kind == Kind::kSpan) {
+      free_span(slab);
+      ++i;
+      continue;
+    }
+    char* const start = start_of(slab);
+    const size_t bytes = slab_granules(slab->size_class) * kGranule;
+    const size_t size = block_size(slab->size_class);
+    const uint32_t magic = slab->magic;
+    const uint32_t carved = slab->carved;
+    uint64_t* const words = bitmap_of(slab);
+    uint32_t first_word = slab->first_word;
+    const uint32_t from = i;
+    for (; i < count; ++i) {
+      const size_t offset = static_cast<size_t>(static_cast<char*>(blocks[i]) - start);
+      if (offset >= bytes) break;
+      const uint32_t index =
+          static_cast<uint32_t>(magic != 0 ? static_cast<uint64_t>(offset) * magic >> 32 : offset / size);
+      if (index * size != offset || index >= carved) [[unlikely]]
+        os::fatal(kIntoABlock, blocks[i]);
+      uint64_t& word = words[index / 64];
+      const uint64_t bit = uint64_t{1} << (index % 64);
+      if ((word & bit) != 0) [[unlikely]]
+        os::fatal(kFreedTwice, blocks[i]);
+      word |= bit;
+      first_word = std::min(first_word, index / 64);
+    }
+    slab->first_word = first_word;
+    settle(slab, i - from);
+  }
+}
+
+// So many blocks of the slab have come back.
+void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
+  const uint32_t out = slab->until - came_back;
+  slab->until = static_cast<uint16_t>(out);
+  if (slab->state == SlabState::kCurrent) return;
+  if (out == 0) {
+    if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
+    strike(slab);
+    let_go(slab);
+  } else if (slab->state == SlabState::kFull && slab->capacity - out >= fair_share(slab->capacity)) {
+    partial_[slab->size_class].push_front(slab);
+  }
+}
+
+void SegregatedHeap::flush() {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    Granule* slab = current_[c];
+    if (slab == nullptr || slab->until != 0) continue;
+    current_[c] = nullptr;
+    strike(slab);
+    let_go(slab);
+  }
+}
+
+}  // namespace annex::support

@@ -1,0 +1,104 @@
+// The support core's heap: a block is out once, slabs come and go, a double free is seen.
+#include "support/segregated_heap.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <cstring>
+#include <vector>
+
+#include "core/block.h"
+#include "support/books.h"
+#include "support/support_core.h"
+
+namespace annex::support {
+namespace {
+
+// The test's own heap, under the lock that guards the books: the program's allocations go on beside it.
+struct User {
+  SegregatedHeap heap;
+  std::vector<void*> take(SizeClass c, uint32_t wanted) {
+    std::vector<void*> blocks(wanted + kLargestHandful);
+    uint32_t count = 0;
+    while (count < wanted) {
+      Handful handful;
+      {
+        os::Guard guard(support_core.lock);
+        handful = heap.take(c, std::min(wanted - count, kLargestHandful));
+      }
+      EXPECT_GE(handful.count(), 1u);
+      count += spread(handful, c, blocks.data() + count);
+    }
+    blocks.resize(count);
+    return blocks;
+  }
+  void put(void* block) {
+    os::Guard guard(support_core.lock);
+    heap.put(&block, 1);
+  }
+  ~User() {
+    os::Guard guard(support_core.lock);
+    heap.flush();
+  }
+};
+
+TEST(SegregatedHeap, NoBlockIsOutTwice) {
+  User user;
+  std::mt19937 random(5);
+  std::vector<std::pair<void*, SizeClass>> out;
+  std::set<void*> seen;
+  for (int step = 0; step < 4000; ++step) {
+    const SizeClass c = static_cast<SizeClass>(random() % 3 == 0 ? random() % kClasses : random() % 6);
+    for (void* block : user.take(c, 1 + random() % 60)) {
+      ASSERT_TRUE(seen.insert(block).second);
+      ASSERT_EQ(usable_size(block_or_die(block)), block_size(c));
+      out.emplace_back(block, c);
+    }
+    for (size_t i = random() % 70; i > 0 && !out.empty(); --i) {
+      const size_t which = random() % out.size();
+      user.put(out[which].first);
+      seen.erase(out[which].first);
+      out[which] = out.back();
+      out.pop_back();
+    }
+  }
+  for (auto& [block, c] : out) user.put(block);
+}
+
+TEST(SegregatedHeap, BlocksHoldNoLink) {
+  User user;
+  const SizeClass c = class_of(64);
+  std::vector<void*> blocks = user.take(c, 500);
+  for (void* block : blocks) memset(block, 0x5a, 64);
+  for (void* block : blocks) user.put(block);
+  for (void* block : user.take(c, 500)) {
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(static_cast<unsigned char*>(block)[i], 0x5a);
+  }
+}
+
+TEST(SegregatedHeap, TheMapSaysWhichClassAPointerHas) {
+  User user;
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    std::vector<void*> blocks = user.take(c, slab_capacity(c) + 1);
+    for (void* block : blocks) {
+      const size_t offset = static_cast<size_t>(static_cast<char*>(block) - mapped.base);
+      ASSERT_LT(offset, mapped.bytes);
+      ASSERT_EQ(mapped.map[offset / kGranule], mark_of(c));
+    }
+    const size_t granule = static_cast<size_t>(static_cast<char*>(blocks[0]) - mapped.base) / kGranule;
+    for (void* block : blocks) user.put(block);
+    EXPECT_EQ(mapped.map[granule], 0);  // it was not the current slab any more
+  }
+}
+
+TEST(SegregatedHeapDeathTest, SeesEveryDoubleFree) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  User user;
+  std::vector<void*> blocks = user.take(class_of(48), 10);
+  for (void* block : blocks) user.put(block);
+  EXPECT_DEATH(user.put(blocks[4]), "freed twice");
+}
+
+}  // namespace
+}  // namespace annex::support
