@@ -13,7 +13,8 @@ namespace annex {
 
 namespace {
 
-constexpr size_t kPiece = size_t{256} << 10;
+constexpr size_t kShare = 32;  // of the heap
+constexpr size_t kLargestSmallPiece = size_t{256} << 10;
 constexpr size_t kMostAhead = size_t{4} << 20;
 
 constinit size_t peak_seen = 0;
@@ -35,10 +36,11 @@ bool fault_ahead() {
   if (__atomic_load_n(&commitment.peak, __ATOMIC_RELAXED) == peak_seen && owed == 0) return false;
   os::Guard guard(arena_lock);
   const bool huge = slabs_want_huge_pages();
-  const size_t piece = huge ? kHugePage : kPiece;
+  const size_t share = (commitment.live / kShare) & ~(kGranule - 1);
+  const size_t piece = huge && share >= kHugePage ? kHugePage : std::clamp(share, kGranule, kLargestSmallPiece);
   if (commitment.peak != peak_seen) {
     peak_seen = commitment.peak;
-    const size_t ahead = std::max(std::clamp(commitment.live / 32, kPiece, kMostAhead), piece);
+    const size_t ahead = std::clamp(share, piece, kMostAhead);
     owed = ahead - std::min(commitment.dirty, ahead);
   }
   if (owed == 0 || os::options.purge_delay_ms == 0) {

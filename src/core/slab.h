@@ -1,5 +1,5 @@
-// Slabs as heaps of every kind use them: how one is made, listed, and let go. How its free blocks are kept is its heap's
-// affair (core/heap.h: linked through the blocks; support/segregated_heap.h: in a bitmap apart).
+// Slabs as heaps of every kind use them: how one is made, listed, and let go. How its free blocks are kept is its
+// heap's affair (core/heap.h: linked through the blocks; support/segregated_heap.h: in a bitmap apart).
 //
 // Synchronization: a slab belongs to one heap; making it and letting it go take the arena lock.
 #pragma once

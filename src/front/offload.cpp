@@ -107,42 +107,50 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
 
 void set_limit(Client* client, SizeClass c, uint32_t limit) {
   Magazine* magazine = &client->magazines[c];
-  if (magazine->base == nullptr) {  // opened only now: a class that the thread does not use costs it no page
-    magazine->base = magazine->top = client->slots + support::kSlotsFrom[c] + 1;
+  const uint32_t count = magazine->count();
+  if (limit > support::usual_limit(c)) {
+    void** wide = client->wide_slots + support::kSlotsFrom<support::widest_limit>[c] + 1;
+    if (magazine->base != wide) memcpy(wide, magazine->base, count * sizeof(void*));
+    magazine->base = wide;
+  } else {
+    magazine->base = client->slots + support::kSlotsFrom<support::usual_limit>[c] + 1;
   }
+  magazine->top = magazine->base + count;
   magazine->limit = magazine->base + limit;
 }
 
-// The magazine was empty when it was asked. It may hold twice as much: up to a hand-over and its reserve where blocks flow
-// one way; beyond, where the class overflowed before, as far as what all of them hold stays a small part of the heap.
-void widen_empty(Client* client, SizeClass c) {
+// Opened only when it is needed: a class that the thread does not use costs it no page.
+void open(Client* client, SizeClass c) {
+  if (client->magazines[c].base == nullptr) set_limit(client, c, support::usual_limit(c));
+}
+
+// The magazine was empty when it was asked, and had overflowed before: it may hold twice as much, as far as what all of
+// them hold stays a small part of the heap.
+void widen(Client* client, SizeClass c) {
   Magazine* magazine = &client->magazines[c];
-  const uint32_t limit = magazine->room();
-  const uint32_t usual = support::usual_limit(c);
-  if (limit < usual) {
-    set_limit(client, c, std::clamp(2 * limit, support::first_limit(c), usual));
-  } else if (magazine->overflowed && limit < support::largest_limit(c) &&
-             limit * block_size(c) <= commitment.touched.load(std::memory_order_relaxed) / 32) {
-    set_limit(client, c, std::min(2 * limit, support::largest_limit(c)));
-  }
   magazine->overflowed = false;
+  const uint32_t limit = magazine->room();
+  const size_t share = commitment.touched.load(std::memory_order_relaxed) / 48;
+  if (limit < support::widest_limit(c) && limit * block_size(c) <= share) {
+    set_limit(client, c, std::min(2 * limit, support::widest_limit(c)));
+  }
 }
 
 void* allocate_from(Client* client, SizeClass c) {
   Magazine* magazine = &client->magazines[c];
   if (magazine->top == magazine->base) {
-    widen_empty(client, c);
+    open(client, c);
+    if (magazine->overflowed) widen(client, c);
     support::Handful handful = client->stash.take(c);
     if (handful.mask == 0) {
       {
         os::Guard guard(support_core.lock);
-        handful = support_core.help(client, c, std::min(magazine->room(), support::kLargestHandful));
+        handful = support_core.help(client, c);
       }
       support::note_demand();
     }
     client->stir();
     if (handful.mask == 0) return out_of_memory();
-    if (handful.count() > magazine->room()) set_limit(client, c, support::usual_limit(c));
     magazine->top = magazine->base + spread(handful, c, magazine->base);
   }
   return *--magazine->top;
@@ -170,16 +178,11 @@ void send_half(Client* client, Magazine* magazine) {
 
 void put_into(Client* client, SizeClass c, void* block) {
   Magazine* magazine = &client->magazines[c];
-  if (magazine->base == nullptr) set_limit(client, c, support::first_limit(c));
+  open(client, c);
   if (magazine->top[-1] == block) os::fatal(kFreedTwice, block);
   if (magazine->top == magazine->limit) {
-    const uint32_t usual = support::usual_limit(c);
-    if (magazine->room() < usual) {
-      set_limit(client, c, std::min(2 * magazine->room(), usual));
-    } else {
-      magazine->overflowed = true;
-      send_half(client, magazine);
-    }
+    magazine->overflowed = true;
+    send_half(client, magazine);
   }
   *magazine->top++ = block;
 }
@@ -229,8 +232,9 @@ void release_slow(void* address) noexcept {
   if (magic == 0 || misaligned) block_or_die(address);
   if (c < kClasses && has_client() && stashing()) return put_into(own_client(), c, address);
   Client* client = own_client();
-  // A thread need not wait for its frees, but under the protocol that waits for everything.
-  if (os::options.protocol != os::Protocol::kHandshake && client != nullptr && support::awake()) {
+  // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that
+  // waits for everything.
+  if (c < kClasses && os::options.protocol == os::Protocol::kQueue && client != nullptr && support::awake()) {
     if (client->freed.push(&address, 1) == 1) return client->stir();
   }
   Request request = {.what = Request::What::kRelease, .block = address};

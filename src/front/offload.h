@@ -1,11 +1,13 @@
-// Offload: the flavour for programs with a core to spare (NextGen-Malloc; SpeedMalloc's software half). The support core
-// (support/) owns all slabs; a program thread has magazines of blocks, and neither malloc nor free touches metadata:
+// Offload: the flavour for programs with a core to spare (NextGen-Malloc; SpeedMalloc's software half). The support
+// core (support/) owns all slabs; a program thread has magazines of blocks, and neither malloc nor free touches
+// metadata:
 //
 //   malloc   the class's magazine; if that is empty, the stash that the support core keeps filled
-//   free     the class of the pointer from the class map, then its magazine; if that is full, the older half is sent back
+//   free     the class of the pointer from the class map, then its magazine; if that is full, the older half is sent
+//   back
 //
-// The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits for
-// its answer (NextGen-Malloc, Pseudo Code 1); with queue, only malloc waits; magazines stay empty in both. Where no
+// The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits
+// for its answer (NextGen-Malloc, Pseudo Code 1); with queue, only malloc waits; magazines stay empty in both. Where no
 // support thread is awake, a program thread helps itself under the support core's lock.
 //
 // Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.

@@ -1,6 +1,6 @@
 // A client: one program thread, as the support core deals with it. Three kinds of lines that never mix: those that only
-// the program writes, those that only the support core writes (or whoever holds its lock in its stead), and the slots in
-// between, which are written once by one side and read once by the other.
+// the program writes, those that only the support core writes (or whoever holds its lock in its stead), and the slots
+// in between, which are written once by one side and read once by the other.
 //
 //   magazines   the program's alone: per class, the blocks that malloc takes from and free puts into; larger where the
 //               program frees and allocates in turns
@@ -25,15 +25,16 @@
 
 namespace annex::support {
 
-// How much of a class is kept in one place at most: enough blocks that a hand-over costs little for each, and few enough
-// bytes that what lies there does not show in the resident set.
+// How much of a class is kept in one place at most: enough blocks that a hand-over costs little for each, and few
+// enough bytes that what lies there does not show in the resident set.
 constexpr uint32_t bounded(SizeClass c, size_t bytes, uint32_t least, uint32_t most) {
   return std::clamp(static_cast<uint32_t>(bytes / block_size(c)), least, most);
 }
 
-constexpr uint32_t first_limit(SizeClass c) { return bounded(c, 1024, 1, 8); }    // of a magazine
-constexpr uint32_t usual_limit(SizeClass c) { return handful_of(c); }               // where blocks flow one way
-constexpr uint32_t largest_limit(SizeClass c) { return bounded(c, 262144, 4, 4096); }  // where they go back and forth
+constexpr uint32_t usual_limit(SizeClass c) {
+  return bounded(c, 16384, 2, 64);
+}  // of a magazine whose blocks flow one way
+constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 262144, 4, 4096); }  // where they go back and forth
 
 // Blocks of one class, the last one in first out: [base, top) of room for [base, limit). A thread without a client has
 // magazines that are empty and full at once. base[-1] is null: no block.
@@ -47,10 +48,12 @@ struct Magazine {
   uint32_t room() const { return static_cast<uint32_t>(limit - base); }
 };
 
-// Where a class's slots begin in Client::slots.
+// Where a class's slots begin in Client::slots and, for a magazine that has become wide, in Client::wide_slots. The
+// usual ones stand close together: a small program's take a few pages.
+template <uint32_t limit(SizeClass)>
 inline constexpr auto kSlotsFrom = [] {
   std::array<uint32_t, kClasses + 1> from{};
-  for (SizeClass c = 0; c < kClasses; ++c) from[c + 1] = from[c] + 1 + largest_limit(c);
+  for (SizeClass c = 0; c < kClasses; ++c) from[c + 1] = from[c] + 1 + limit(c);
   return from;
 }();
 
@@ -86,7 +89,7 @@ class Stash {
   alignas(64) Handful slots_[kClasses][kStashSlots] = {};
 };
 
-inline constexpr uint32_t kFreedSlots = 4096;
+inline constexpr uint32_t kFreedSlots = 1024;
 
 struct Client {
   // The program's alone.
@@ -100,13 +103,14 @@ struct Client {
 
   // The support core's, under its lock.
   alignas(64) uint32_t activity_seen = 0;
-  uint32_t activity_looked = 0;        // when the support thread last asked whether its CPU is free
-  uint16_t target[kClasses] = {};      // how full the stash is kept
+  uint32_t activity_looked = 0;    // when the support thread last asked whether its CPU is free
+  uint16_t target[kClasses] = {};  // how full the stash is kept
   uint32_t taken_seen[kClasses] = {};
   Client* next_pooled = nullptr;
   Client* next_of_all = nullptr;  // constant once published
 
-  void* slots[kSlotsFrom[kClasses]];  // of the magazines
+  void* slots[kSlotsFrom<usual_limit>[kClasses]];        // of the magazines
+  void* wide_slots[kSlotsFrom<widest_limit>[kClasses]];  // and those of wide ones
 
   void stir() { activity.store(activity.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 };

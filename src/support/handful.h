@@ -1,8 +1,9 @@
-// A handful: up to 64 free blocks of one slab, as a word of its bitmap. The unit in which blocks leave the heap: 16 bytes
-// that say where 64 blocks are, so that the support core's work and the lines between the cores do not grow with their
-// number. The program thread that takes it spreads it out into its magazine.
+// A handful: up to 64 free blocks of one slab, as a word of its bitmap. The unit in which blocks leave the heap: 16
+// bytes that say where 64 blocks are, so that the support core's work and the lines between the cores do not grow with
+// their number. The program thread that takes it spreads it out into its magazine.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -17,11 +18,10 @@ struct Handful {
   uint32_t count() const { return static_cast<uint32_t>(std::popcount(mask)); }
 };
 
-// How many blocks make a handful: as many as make 32 KiB, at least 2.
+// How many blocks make a handful: as many as make 16 KiB, at least one.
 inline constexpr uint32_t kLargestHandful = 64;
 constexpr uint32_t handful_of(SizeClass c) {
-  const size_t count = 32768 / block_size(c);
-  return count < 2 ? 2 : count > kLargestHandful ? kLargestHandful : static_cast<uint32_t>(count);
+  return std::clamp(static_cast<uint32_t>(16384 / block_size(c)), 1u, kLargestHandful);
 }
 
 // Writes the blocks' addresses, the lowest last; returns how many there are.

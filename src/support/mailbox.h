@@ -1,8 +1,8 @@
 // A mailbox: one request and its answer, between a program thread and the support core.
 //
-// The two flags of NextGen-Malloc's Pseudo Code 1 (malloc_ready, malloc_done) are the states kAsked and kAnswered of one
-// word. A request that nobody has taken up can be withdrawn, so that a program thread never waits for a support core that
-// is not running.
+// The two flags of NextGen-Malloc's Pseudo Code 1 (malloc_ready, malloc_done) are the states kAsked and kAnswered of
+// one word. A request that nobody has taken up can be withdrawn, so that a program thread never waits for a support
+// core that is not running.
 //
 // Synchronization: one thread asks, the support thread answers.
 #pragma once
@@ -18,10 +18,10 @@ namespace annex::support {
 struct Request {
   enum class What : uint32_t { kAllocate, kRelease, kResize };
   What what;
-  bool zeroed = false;      // kAllocate, answered: the block reads as zero
+  bool zeroed = false;  // kAllocate, answered: the block reads as zero
   size_t bytes = 0;
   size_t alignment = 0;
-  void* block = nullptr;    // kRelease, kResize: of the program's; answered: the block, or nullptr
+  void* block = nullptr;  // kRelease, kResize: of the program's; answered: the block, or nullptr
 };
 
 class Mailbox {

@@ -1,8 +1,8 @@
 // A single-producer single-consumer ring: how a program thread and the support core send each other pointers and
 // requests without an atomic read-modify-write (SpeedMalloc section 4's message queues, in memory).
 //
-// Each end keeps its index on a line of its own, beside what it last saw of the other end's, so that a line moves between
-// the cores only when one end has used up what it knew of.
+// Each end keeps its index on a line of its own, beside what it last saw of the other end's, so that a line moves
+// between the cores only when one end has used up what it knew of.
 //
 // Synchronization: one thread may push and one may pop at a time. Where several may, they hold a lock.
 #pragma once

@@ -80,9 +80,7 @@ void SegregatedHeap::retire(Granule* slab) {
   }
 }
 
-Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
-  return renew(c) ? take_bits(current_[c], most) : Handful{};
-}
+Handful SegregatedHeap::take(SizeClass c, uint32_t most) { return renew(c) ? take_bits(current_[c], most) : Handful{}; }
 
 // Blocks of one slab often come together: what concerns the slab is done once for all of them.
 void SegregatedHeap::put(void* const* blocks, uint32_t count) {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/block.h"
+#include "core/commitment.h"
 #include "core/span.h"
 #include "os/message.h"
 #include "os/pages.h"
@@ -13,6 +14,12 @@ namespace annex::support {
 constinit SupportCore support_core;
 
 namespace {
+
+// What lies in a class's stash is a small part of the heap.
+uint32_t target_limit(SizeClass c) {
+  const size_t share = commitment.touched.load(std::memory_order_relaxed) / 256;
+  return std::clamp(static_cast<uint32_t>(share / (handful_of(c) * block_size(c))), 1u, stash_limit(c));
+}
 
 Client* new_client() {
   const size_t bytes = (sizeof(Client) + os::page_size() - 1) & ~(os::page_size() - 1);
@@ -59,16 +66,16 @@ void SupportCore::empty(Client* client) {
   heap_.flush();
 }
 
-Handful SupportCore::help(Client* client, SizeClass c, uint32_t most) {
+Handful SupportCore::help(Client* client, SizeClass c) {
   ++helped;
   // Its own frees first: they may be what it asks for.
   if (!client->freed.empty()) absorb_all(client);
   // The stash was too small for what the thread takes.
-  client->target[c] = static_cast<uint16_t>(std::clamp(2u * client->target[c], 1u, stash_limit(c)));
-  const Handful handful = heap_.take(c, most);
+  client->target[c] = static_cast<uint16_t>(std::clamp(2u * client->target[c], 1u, target_limit(c)));
+  const Handful handful = heap_.take(c, handful_of(c));
   if (handful.mask != 0) return handful;
   absorb_everything();  // memory is exhausted, but for what is on its way
-  return heap_.take(c, most);
+  return heap_.take(c, handful_of(c));
 }
 
 void* SupportCore::take_one(SizeClass c) {
@@ -95,8 +102,8 @@ void SupportCore::absorb_everything() {
   for (Client* client = clients(); client != nullptr; client = client->next_of_all) absorb_all(client);
 }
 
-// A class whose stash is used is kept at its target; one that ran low gets a higher one. At most about kFill handfuls, so
-// that whoever waits for the lock does not wait long; true where there may be more to do.
+// A class whose stash is used is kept at its target; one that ran low gets a higher one. At most about kFill handfuls,
+// so that whoever waits for the lock does not wait long; true where there may be more to do.
 bool SupportCore::fill(Client* client) {
   uint32_t filled_up = 0;
   for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
@@ -107,8 +114,8 @@ bool SupportCore::fill(Client* client) {
     const uint32_t used = taken - client->taken_seen[c];
     client->taken_seen[c] = taken;
     const uint32_t level = client->stash.level(c);
-    if (used > target / 2 && level < target / 2 && target < stash_limit(c)) {
-      target = std::min(2 * target, stash_limit(c));
+    if (used > target / 2 && level < target / 2 && target < target_limit(c)) {
+      target = std::min(2 * target, target_limit(c));
       client->target[c] = static_cast<uint16_t>(target);
     }
     for (uint32_t i = level; i < target; ++i, ++filled_up) {

@@ -35,8 +35,9 @@ class SupportCore {
   // The thread ends: everything that lies with the client goes back to the heap, and the client to the pool.
   void close(Client* client);
 
-  // Up to `most` blocks for a client that found its stash empty; none where memory is exhausted.
-  Handful help(Client* client, SizeClass c, uint32_t most);
+  // For a client that found its stash empty; none where memory is exhausted. A whole handful at once, so that threads
+  // do not share cache lines: what is not touched costs no memory.
+  Handful help(Client* client, SizeClass c);
   void* take_one(SizeClass c);
   void put(void* const* blocks, uint32_t count);
   // All that the client has freed; that all clients have.
@@ -58,8 +59,8 @@ class SupportCore {
   bool answer_requests();
   Client* clients() const { return all_.load(std::memory_order_acquire); }
 
-  Counter helped;   // times that a program thread took blocks itself
-  Counter filled;   // times that a stash was filled
+  Counter helped;  // times that a program thread took blocks itself
+  Counter filled;  // times that a stash was filled
   uint32_t clients_count = 0;
 
  private:

@@ -3,10 +3,10 @@
 
 #include <linux/futex.h>
 #include <sys/resource.h>
-#include <ctime>
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 
 #include "core/fault_ahead.h"
 #include "os/cpus.h"
@@ -27,13 +27,13 @@ constexpr uint64_t kIdleNs = 100 * kUs;
 constexpr uint64_t kLookNs = kMs;  // how often the thread asks whether its CPU is its own
 constexpr uint64_t kShortestNapNs = 8 * kMs;
 constexpr uint64_t kLongestNapNs = 1024 * kMs;
-constexpr uint32_t kStartDemand = 256;
+constexpr uint32_t kStartDemand = 1024;
 constexpr uint32_t kWakeDemand = 32;
 
 constinit os::HelperThread thread;
 std::atomic<uint32_t> state{kNone};
-std::atomic<uint32_t> demand{0};      // times that a program thread helped itself, since the last change of state
-std::atomic<uint32_t> waker_cpu{0};   // where the program ran that started or woke the thread
+std::atomic<uint32_t> demand{0};     // times that a program thread helped itself, since the last change of state
+std::atomic<uint32_t> waker_cpu{0};  // where the program ran that started or woke the thread
 
 uint64_t now_ns() {
   struct timespec time;
@@ -44,7 +44,7 @@ uint64_t now_ns() {
 void futex_wait(uint32_t expected, uint64_t ns) {
   struct timespec time = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
   os::system_call(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_PRIVATE, expected,
-              ns == 0 ? 0 : reinterpret_cast<long>(&time));
+                  ns == 0 ? 0 : reinterpret_cast<long>(&time));
 }
 
 // --- where to run ---------------------------------------------------------------------------------------------------

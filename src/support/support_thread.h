@@ -8,9 +8,9 @@
 //   napping ---> asleep         when the time is up
 //   none ------> never          one CPU, a quota of one, ANNEX_BACKGROUND=0, or no thread to be had
 //
-// In every state but awake the program helps itself, and it is asked for no system call but the one that starts or wakes
-// the thread. While it is asleep or napping the thread may run anywhere; awake it is bound to one CPU, not that of the
-// thread that woke it or an SMT sibling of it, in the same cluster of caches where there is one (os/cpus.h).
+// In every state but awake the program helps itself, and it is asked for no system call but the one that starts or
+// wakes the thread. While it is asleep or napping the thread may run anywhere; awake it is bound to one CPU, not that
+// of the thread that woke it or an SMT sibling of it, in the same cluster of caches where there is one (os/cpus.h).
 //
 // Synchronization: any thread may call; states are one atomic word, the futex on which the thread sleeps.
 #pragma once

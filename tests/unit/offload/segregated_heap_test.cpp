@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <set>
-#include <cstring>
 #include <vector>
 
 #include "core/block.h"

@@ -57,11 +57,11 @@ TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
 
 TEST(Stash, LimitsFollowTheSizeOfBlocks) {
   for (SizeClass c = 0; c < kClasses; ++c) {
-    EXPECT_LE(first_limit(c), usual_limit(c));
-    EXPECT_LE(usual_limit(c), largest_limit(c));
+    EXPECT_LE(handful_of(c), usual_limit(c));
+    EXPECT_LE(usual_limit(c), widest_limit(c));
     EXPECT_GE(stash_limit(c), 2u);
     EXPECT_LE(stash_limit(c), kStashSlots);
-    EXPECT_LE(largest_limit(c) * block_size(c), 262144u);
+    EXPECT_LE(widest_limit(c) * block_size(c), 262144u);
   }
 }
 
