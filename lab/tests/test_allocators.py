@@ -39,7 +39,18 @@ def test_groups_are_spelled_out_once_in_order():
 
 
 def test_no_group_hides_an_allocator():
-    assert not set(allocators.GROUPS) & {*allocators.OURS, *allocators.PEERS, *allocators.VARIANTS}
+    names = {*allocators.OURS, *allocators.PEERS, *allocators.VARIANTS, *allocators.LADDER}
+    assert not set(allocators.GROUPS) & names
+
+
+def test_the_ladders_steps_are_one_library_told_to_work_differently(monkeypatch, tmp_path):
+    monkeypatch.setattr(allocators.paths, "RELEASE", tmp_path)
+    for flavour in allocators.OURS:
+        (tmp_path / f"lib{flavour}.so").write_bytes(b"")
+    found = {name: allocators.find(name) for name in allocators.expand(["ladder"])}
+    offload = {name: one for name, one in found.items() if name.startswith("annex-offload")}
+    assert {one.library for one in offload.values()} == {tmp_path / "libannex-offload.so"}
+    assert [one.env.get("ANNEX_PROTOCOL") for one in offload.values()] == ["handshake", "queue", None]
 
 
 def test_every_peer_and_every_variants_library_has_a_pin():

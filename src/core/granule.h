@@ -34,6 +34,9 @@ inline constexpr size_t kHugePage = size_t{2} << 20;
 inline constexpr uint32_t kGranulesPerHugePage = kHugePage / kGranule;
 
 class Heap;
+namespace support {
+class SegregatedHeap;
+}
 
 // A free block; its first word links it to the next one of its list.
 struct Block {
@@ -83,9 +86,10 @@ struct alignas(64) Granule {
   uint16_t until;
   uint16_t floor;
   union {
-    Heap* owner;     // slab; constant while it has blocks in use; offload: none, the support core owns all
-    size_t bytes;    // span: usable size, a multiple of the page size
-    Granule* older;  // free dirty run
+    Heap* owner;                    // slab; constant while it has blocks in use
+    support::SegregatedHeap* heap;  // the same in the offload flavour
+    size_t bytes;                   // span: usable size, a multiple of the page size
+    Granule* older;                 // free dirty run
   };
   union {
     uint64_t remote;    // slab, shared flavour: the batch of blocks freed by other threads (remote/batch.h); atomic

@@ -41,13 +41,13 @@ constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = fal
 // Tells us when a thread ends. Made once, by the first thread that gets a client.
 constinit pthread_key_t exit_key = 0;
 constinit bool exit_key_made = false;
+constinit os::Lock exit_key_lock;
 
-// The thread's client, whose first member its magazines are; nullptr where it has none.
+// The thread's client, whose magazines are its base; nullptr where it has none.
 Client* own_client() {
   Magazine* magazines = thread_magazines;
-  return magazines == no_magazines ? nullptr : reinterpret_cast<Client*>(magazines);
+  return magazines == no_magazines ? nullptr : static_cast<Client*>(reinterpret_cast<support::Magazines*>(magazines));
 }
-static_assert(offsetof(Client, magazines) == 0);
 
 bool stashing() { return os::options.protocol == os::Protocol::kStash; }
 
@@ -57,18 +57,16 @@ bool stashing() { return os::options.protocol == os::Protocol::kStash; }
 void end_thread(void* argument) {
   thread_ends = true;
   thread_magazines = no_magazines;
-  os::Guard guard(support_core.lock);
   support_core.close(static_cast<Client*>(argument));
 }
 
 bool start_thread() {
   if (thread_ends || !set_up()) return false;
-  Client* client;
   {
-    os::Guard guard(support_core.lock);
+    os::Guard guard(exit_key_lock);
     if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
-    client = support_core.open();
   }
+  Client* client = support_core.open();
   if (client == nullptr) return false;
   thread_magazines = client->magazines;
   // May allocate (a second-level table for a high key), which by now works.
@@ -91,12 +89,13 @@ void ask(Request* request) {
 void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
   if (bytes > kMaxRequest || alignment > kMaxRequest - bytes || !set_up()) return out_of_memory();
   Request request = {.what = Request::What::kAllocate, .bytes = bytes > 0 ? bytes : 1, .alignment = alignment};
+  if (bytes <= kMaxSmall && alignment <= kMinAlignment) {
+    Client* client = own_client();
+    request.heap = client != nullptr ? &client->heap : &support_core.orphans;
+  }
   ask(&request);
   if (request.block == nullptr) {  // exhausted, but for what is on its way
-    {
-      os::Guard guard(support_core.lock);
-      support_core.absorb_everything();
-    }
+    support::absorb_everything();
     support::serve_request(&request);
   }
   if (zeroed != nullptr) *zeroed = request.zeroed;
@@ -143,35 +142,32 @@ void* allocate_from(Client* client, SizeClass c) {
     if (magazine->overflowed) widen(client, c);
     support::Handful handful = client->stash.take(c);
     if (handful.mask == 0) {
-      {
-        os::Guard guard(support_core.lock);
-        handful = support_core.help(client, c);
-      }
-      support::note_demand();
+      handful = support::help(client, c);
+      if (client->bypass == 0) support::note_demand();
     }
-    client->stir();
+    if (client->bypass == 0) client->stir();
     if (handful.mask == 0) return out_of_memory();
     magazine->top = magazine->base + spread(handful, c, magazine->base);
   }
   return *--magazine->top;
 }
 
-// Sends the older half of a full magazine back; the younger half is still in the caches.
+// Sends the older half of a full magazine back; the younger half is still in the caches. Where the support core is
+// slower than that, the thread does without it for a while: both at the same metadata would be slower still.
 void send_half(Client* client, Magazine* magazine) {
-  constexpr uint32_t kQuantum = 128;  // under the lock at a time
+  constexpr uint32_t kBypass = 256;
   const uint32_t half = (magazine->count() + 1) / 2;
-  uint32_t sent = support::awake() ? client->freed.push(magazine->base, half) : 0;
-  client->stir();
-  while (sent < half) {
-    const uint32_t count = std::min(half - sent, kQuantum);
-    {
-      os::Guard guard(support_core.lock);
-      if (!client->freed.empty()) support_core.absorb_all(client);
-      support_core.put(magazine->base + sent, count);
-    }
-    sent += count;
+  uint32_t sent = 0;
+  if (client->bypass > 0) {
+    --client->bypass;
+  } else if (support::awake()) {
+    sent = client->freed.push(magazine->base, half);
+    client->stir();
+    if (sent < half) client->bypass = kBypass;
+  } else {
     support::note_demand();
   }
+  support::SegregatedHeap::put_back(magazine->base + sent, half - sent);
   magazine->top -= half;
   memmove(magazine->base, magazine->base + half, magazine->count() * sizeof(void*));
 }
@@ -253,36 +249,38 @@ bool resize(Granule* span, size_t bytes) {
 }
 
 size_t give_back() {
-  if (Client* client = own_client()) {
-    os::Guard guard(support_core.lock);
-    support_core.empty(client);
-  }
+  if (Client* client = own_client()) support::empty(client);
   return purge_all();
 }
 
 HeapCounts count_heaps() {
-  os::Guard guard(support_core.lock);
-  support_core.absorb_everything();
-  return {support_core.clients_count, support_core.helped.value(), support_core.filled.value()};
+  support::absorb_everything();
+  HeapCounts counts;
+  for (const Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
+    ++counts.heaps;
+    counts.refills += client->helped.value();
+    counts.remote_batches += client->filled.value();
+  }
+  return counts;
 }
 
 void start() {}
 
 void before_fork() {
-  support_core.lock.lock();
+  support_core.before_fork();
   commitment_before_fork();
 }
 
 void after_fork_in_parent() {
   arena_lock.unlock();
-  support_core.lock.unlock();
+  support_core.after_fork_in_parent();
 }
 
 // Clients of threads that are no more stay as they were: nobody takes them.
 void after_fork_in_child() {
   commitment_after_fork();
   support::forget_support_thread_after_fork();
-  support_core.lock.reset_after_fork();
+  support_core.after_fork_in_child();
 }
 
 }  // namespace annex::front

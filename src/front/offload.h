@@ -8,7 +8,7 @@
 //
 // The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits
 // for its answer (NextGen-Malloc, Pseudo Code 1); with queue, only malloc waits; magazines stay empty in both. Where no
-// support thread is awake, a program thread helps itself under the support core's lock.
+// support thread is awake, a program thread does its work for itself, under its heap's lock.
 //
 // Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
 #pragma once

@@ -18,10 +18,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/size_class.h"
+#include "core/heap.h"
 #include "support/handful.h"
 #include "support/mailbox.h"
 #include "support/ring.h"
+#include "support/segregated_heap.h"
 
 namespace annex::support {
 
@@ -91,22 +92,34 @@ class Stash {
 
 inline constexpr uint32_t kFreedSlots = 1024;
 
-struct Client {
-  // The program's alone.
+// The program's alone. A base, so that a thread's magazines lead to its client.
+struct Magazines {
   Magazine magazines[kClasses];
+};
+static_assert(sizeof(Magazines) == sizeof(Magazine[kClasses]));
 
+struct Client : Magazines {
   // Between the two.
   Stash stash;
   Ring<void*, kFreedSlots> freed;
   Mailbox mailbox;
   alignas(64) std::atomic<uint32_t> activity{0};  // the program: one more for each use of stash or freed
 
-  // The support core's, under its lock.
-  alignas(64) uint32_t activity_seen = 0;
-  uint32_t activity_looked = 0;    // when the support thread last asked whether its CPU is free
-  uint16_t target[kClasses] = {};  // how full the stash is kept
+  // The program's alone.
+  uint32_t bypass = 0;  // hand-overs for which the thread does without the support core, which is slower than it
+
+  // The support core's, or of whoever holds the heap's lock in its stead.
+  alignas(64) SegregatedHeap heap;  // where the thread's blocks are from
+  uint16_t target[kClasses] = {};   // how full the stash is kept
   uint32_t taken_seen[kClasses] = {};
-  Client* next_pooled = nullptr;
+  Counter helped;  // times that the thread took blocks itself
+  Counter filled;  // times that its stash was filled
+
+  // The support thread's alone.
+  uint32_t activity_seen = 0;
+  uint32_t activity_looked = 0;  // when it last asked whether its CPU is free
+
+  Client* next_pooled = nullptr;  // under the support core's lock
   Client* next_of_all = nullptr;  // constant once published
 
   void* slots[kSlotsFrom<usual_limit>[kClasses]];        // of the magazines

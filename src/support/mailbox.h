@@ -15,13 +15,16 @@
 
 namespace annex::support {
 
+class SegregatedHeap;
+
 struct Request {
   enum class What : uint32_t { kAllocate, kRelease, kResize };
   What what;
   bool zeroed = false;  // kAllocate, answered: the block reads as zero
   size_t bytes = 0;
   size_t alignment = 0;
-  void* block = nullptr;  // kRelease, kResize: of the program's; answered: the block, or nullptr
+  SegregatedHeap* heap = nullptr;  // kAllocate: where a small block is to be from; nullptr: a large one
+  void* block = nullptr;           // kRelease, kResize: of the program's; answered: the block, or nullptr
 };
 
 class Mailbox {

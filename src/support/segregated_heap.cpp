@@ -61,6 +61,7 @@ bool SegregatedHeap::renew(SizeClass c) {
   } else {
     next = make_slab(c, nullptr);
     if (next == nullptr) return false;
+    next->heap = this;
     next->first_word = 0;
     enter(next);
   }
@@ -82,40 +83,56 @@ void SegregatedHeap::retire(Granule* slab) {
 
 Handful SegregatedHeap::take(SizeClass c, uint32_t most) { return renew(c) ? take_bits(current_[c], most) : Handful{}; }
 
-// Blocks of one slab often come together: what concerns the slab is done once for all of them.
-void SegregatedHeap::put(void* const* blocks, uint32_t count) {
+void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
+  SegregatedHeap* held = nullptr;
+  const auto hold = [&held](SegregatedHeap* heap) {
+    if (heap == held) return;
+    if (held != nullptr) held->lock.unlock();
+    if (heap != nullptr) heap->lock.lock();
+    held = heap;
+  };
   for (uint32_t i = 0; i < count;) {
-    Granule* slab = block_or_die(blocks[i]);
-    if (slab->kind == Kind::kSpan) {
-      free_span(slab);
+    Granule* head = block_or_die(blocks[i]);
+    if (head->kind == Kind::kSpan) {
+      hold(nullptr);
+      free_span(head);
       ++i;
-      continue;
+    } else {
+      hold(head->heap);
+      i += head->heap->put(head, blocks + i, count - i);
     }
-    char* const start = start_of(slab);
-    const size_t bytes = slab_granules(slab->size_class) * kGranule;
-    const size_t size = block_size(slab->size_class);
-    const uint32_t magic = slab->magic;
-    const uint32_t carved = slab->carved;
-    uint64_t* const words = bitmap_of(slab);
-    uint32_t first_word = slab->first_word;
-    const uint32_t from = i;
-    for (; i < count; ++i) {
-      const size_t offset = static_cast<size_t>(static_cast<char*>(blocks[i]) - start);
-      if (offset >= bytes) break;
-      const uint32_t index =
-          static_cast<uint32_t>(magic != 0 ? static_cast<uint64_t>(offset) * magic >> 32 : offset / size);
-      if (index * size != offset || index >= carved) [[unlikely]]
-        os::fatal(kIntoABlock, blocks[i]);
-      uint64_t& word = words[index / 64];
-      const uint64_t bit = uint64_t{1} << (index % 64);
-      if ((word & bit) != 0) [[unlikely]]
-        os::fatal(kFreedTwice, blocks[i]);
-      word |= bit;
-      first_word = std::min(first_word, index / 64);
-    }
-    slab->first_word = first_word;
-    settle(slab, i - from);
   }
+  hold(nullptr);
+}
+
+// As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
+// together: what concerns the slab is done once for all of them.
+uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
+  char* const start = start_of(slab);
+  const size_t bytes = slab_granules(slab->size_class) * kGranule;
+  const size_t size = block_size(slab->size_class);
+  const uint32_t magic = slab->magic;
+  const uint32_t carved = slab->carved;
+  uint64_t* const words = bitmap_of(slab);
+  uint32_t first_word = slab->first_word;
+  uint32_t i = 0;
+  for (; i < count; ++i) {
+    const size_t offset = static_cast<size_t>(static_cast<char*>(blocks[i]) - start);
+    if (offset >= bytes) break;
+    const uint32_t index =
+        static_cast<uint32_t>(magic != 0 ? static_cast<uint64_t>(offset) * magic >> 32 : offset / size);
+    if (index * size != offset || index >= carved) [[unlikely]]
+      os::fatal(kIntoABlock, blocks[i]);
+    uint64_t& word = words[index / 64];
+    const uint64_t bit = uint64_t{1} << (index % 64);
+    if ((word & bit) != 0) [[unlikely]]
+      os::fatal(kFreedTwice, blocks[i]);
+    word |= bit;
+    first_word = std::min(first_word, index / 64);
+  }
+  slab->first_word = first_word;
+  settle(slab, i);
+  return i;
 }
 
 // So many blocks of the slab have come back.

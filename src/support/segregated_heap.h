@@ -5,34 +5,41 @@
 // at a time, then a new slab. Blocks come by the handful and in order of address. Every double free of a block that has
 // come back is seen here: its bit is set already.
 //
-// In a slab's Granule: `until` counts the blocks that are out, `floor` is 0, `first_word` says where to look for bits.
+// In a slab's Granule: `heap` is the heap, `until` counts the blocks that are out, `floor` is 0, `first_word` says
+// where to look for bits.
 //
-// Synchronization: the support core's lock.
+// Each program thread has one (in its Client), so that what one thread gets shares no cache line with what another
+// gets; all are the support core's to run. Synchronization: each has a lock, held by the support thread or by a program
+// thread that does its work.
 #pragma once
 
 #include <cstdint>
 
 #include "core/granule.h"
 #include "core/slab.h"
+#include "os/lock.h"
 #include "support/handful.h"
 
 namespace annex::support {
 
 class SegregatedHeap {
  public:
-  // Between 1 and `most` blocks of the class, of which there are more in the slab or not; none where memory is
-  // exhausted.
+  os::Lock lock;
+
+  // With the lock held: between 1 and `most` blocks of the class, of which there are more in the slab or not; none
+  // where memory is exhausted.
   Handful take(SizeClass c, uint32_t most);
-
-  // Blocks come back (and spans, which are passed on). Ends the process where one is none that is out.
-  void put(void* const* blocks, uint32_t count);
-
-  // Lets go of the current slabs that are empty.
+  // With the lock held: lets go of the current slabs that are empty.
   void flush();
+
+  // Blocks come back to whatever heaps they are from, whose locks it takes, one at a time (and spans, which are passed
+  // on). Ends the process where one is none that is out.
+  static void put_back(void* const* blocks, uint32_t count);
 
  private:
   bool renew(SizeClass c);
   void retire(Granule* slab);
+  uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
   void settle(Granule* slab, uint32_t came_back);
 
   Granule* current_[kClasses] = {};

@@ -1,12 +1,9 @@
 // The support core: see support_core.h.
 #include "support/support_core.h"
 
-#include <new>
-
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
-#include "os/message.h"
 #include "os/pages.h"
 
 namespace annex::support {
@@ -14,6 +11,9 @@ namespace annex::support {
 constinit SupportCore support_core;
 
 namespace {
+
+constexpr uint32_t kQuantum = 64;  // freed blocks taken in at a time
+constexpr uint32_t kFill = 16;     // handfuls put into stashes at a time
 
 // What lies in a class's stash is a small part of the heap.
 uint32_t target_limit(SizeClass c) {
@@ -30,9 +30,50 @@ Client* new_client() {
   return static_cast<Client*>(room);
 }
 
+// A class whose stash is used is kept at its target; one that ran low gets a higher one. At most about kFill handfuls,
+// so that whoever waits for the lock does not wait long; true where there may be more to do.
+bool fill(Client* client) {
+  os::Guard guard(client->heap.lock);
+  uint32_t filled_up = 0;
+  for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
+    uint32_t target = client->target[c];
+    if (target == 0) continue;
+    const uint32_t taken = client->stash.taken(c);
+    const uint32_t level = client->stash.level(c);
+    const uint32_t used = taken - client->taken_seen[c];
+    if (used == 0 && level > 0) continue;
+    client->taken_seen[c] = taken;
+    if (used > target / 2 && level < target / 2 && target < target_limit(c)) {
+      target = std::min(2 * target, target_limit(c));
+      client->target[c] = static_cast<uint16_t>(target);
+    }
+    for (uint32_t i = level; i < target; ++i, ++filled_up) {
+      const Handful handful = client->heap.take(c, handful_of(c));
+      if (handful.mask == 0) break;
+      client->stash.put(c, handful);
+    }
+  }
+  if (filled_up > 0) ++client->filled;
+  return filled_up >= kFill;
+}
+
+uint32_t absorb(Client* client) {
+  void* blocks[kQuantum];
+  uint32_t count;
+  {
+    os::Guard guard(client->heap.lock);
+    count = client->freed.pop(blocks, kQuantum);
+  }
+  SegregatedHeap::put_back(blocks, count);
+  return count;
+}
+
 }  // namespace
 
+// --- clients --------------------------------------------------------------------------------------------------------
+
 Client* SupportCore::open() {
+  os::Guard guard(lock_);
   Client* client = pool_;
   if (client != nullptr) {
     pool_ = client->next_pooled;
@@ -40,7 +81,6 @@ Client* SupportCore::open() {
   }
   client = new_client();
   if (client == nullptr) return nullptr;
-  ++clients_count;
   client->next_of_all = all_.load(std::memory_order_relaxed);
   all_.store(client, std::memory_order_release);
   return client;
@@ -48,87 +88,99 @@ Client* SupportCore::open() {
 
 void SupportCore::close(Client* client) {
   empty(client);
+  os::Guard guard(lock_);
   client->next_pooled = pool_;
   pool_ = client;
 }
 
-void SupportCore::empty(Client* client) {
-  absorb_all(client);
-  for (SizeClass c = 0; c < kClasses; ++c) {
-    Magazine& magazine = client->magazines[c];
-    if (magazine.base != magazine.top) put(magazine.base, magazine.count());
-    magazine = {};
-    client->target[c] = 0;
-    void* blocks[kLargestHandful];
-    while (const uint32_t count = spread(client->stash.take(c), c, blocks)) put(blocks, count);
-    client->taken_seen[c] = client->stash.taken(c);
-  }
-  heap_.flush();
+template <class Act>
+void SupportCore::for_each_lock(Act act) {
+  act(lock_);
+  act(orphans.lock);
+  for (Client* client = clients(); client != nullptr; client = client->next_of_all) act(client->heap.lock);
 }
 
-Handful SupportCore::help(Client* client, SizeClass c) {
-  ++helped;
+void SupportCore::before_fork() {
+  for_each_lock([](os::Lock& lock) { lock.lock(); });
+}
+
+void SupportCore::after_fork_in_parent() {
+  for_each_lock([](os::Lock& lock) { lock.unlock(); });
+}
+
+void SupportCore::after_fork_in_child() {
+  for_each_lock([](os::Lock& lock) { lock.reset_after_fork(); });
+}
+
+// --- for program threads --------------------------------------------------------------------------------------------
+
+Handful help(Client* client, SizeClass c) {
   // Its own frees first: they may be what it asks for.
   if (!client->freed.empty()) absorb_all(client);
-  // The stash was too small for what the thread takes.
-  client->target[c] = static_cast<uint16_t>(std::clamp(2u * client->target[c], 1u, target_limit(c)));
-  const Handful handful = heap_.take(c, handful_of(c));
+  const auto take = [client, c] {
+    os::Guard guard(client->heap.lock);
+    ++client->helped;
+    // The stash was too small for what the thread takes.
+    if (client->bypass == 0) {
+      client->target[c] = static_cast<uint16_t>(std::clamp(2u * client->target[c], 1u, target_limit(c)));
+    }
+    return client->heap.take(c, handful_of(c));
+  };
+  const Handful handful = take();
   if (handful.mask != 0) return handful;
   absorb_everything();  // memory is exhausted, but for what is on its way
-  return heap_.take(c, handful_of(c));
+  return take();
 }
 
-void* SupportCore::take_one(SizeClass c) {
-  void* block = nullptr;
-  spread(heap_.take(c, 1), c, &block);
-  return block;
-}
-
-void SupportCore::put(void* const* blocks, uint32_t count) { heap_.put(blocks, count); }
-
-uint32_t SupportCore::absorb(Client* client) {
-  void* blocks[kQuantum];
-  const uint32_t count = client->freed.pop(blocks, kQuantum);
-  put(blocks, count);
-  return count;
-}
-
-void SupportCore::absorb_all(Client* client) {
+void absorb_all(Client* client) {
   while (absorb(client) > 0) {
   }
 }
 
-void SupportCore::absorb_everything() {
-  for (Client* client = clients(); client != nullptr; client = client->next_of_all) absorb_all(client);
+void absorb_everything() {
+  for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) absorb_all(client);
 }
 
-// A class whose stash is used is kept at its target; one that ran low gets a higher one. At most about kFill handfuls,
-// so that whoever waits for the lock does not wait long; true where there may be more to do.
-bool SupportCore::fill(Client* client) {
-  uint32_t filled_up = 0;
-  for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
-    uint32_t target = client->target[c];
-    if (target == 0) continue;
-    const uint32_t taken = client->stash.taken(c);
-    if (taken == client->taken_seen[c] && client->stash.level(c) > 0) continue;
-    const uint32_t used = taken - client->taken_seen[c];
-    client->taken_seen[c] = taken;
-    const uint32_t level = client->stash.level(c);
-    if (used > target / 2 && level < target / 2 && target < target_limit(c)) {
-      target = std::min(2 * target, target_limit(c));
-      client->target[c] = static_cast<uint16_t>(target);
-    }
-    for (uint32_t i = level; i < target; ++i, ++filled_up) {
-      const Handful handful = heap_.take(c, handful_of(c));
-      if (handful.mask == 0) break;
-      client->stash.put(c, handful);
-    }
+void empty(Client* client) {
+  {
+    os::Guard guard(client->heap.lock);
+    for (uint16_t& target : client->target) target = 0;
   }
-  if (filled_up > 0) ++filled;
-  return filled_up >= kFill;
+  absorb_all(client);
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    Magazine& magazine = client->magazines[c];
+    SegregatedHeap::put_back(magazine.base, magazine.count());
+    magazine = {};
+    void* blocks[kLargestHandful];
+    while (const uint32_t count = spread(client->stash.take(c), c, blocks)) SegregatedHeap::put_back(blocks, count);
+  }
+  os::Guard guard(client->heap.lock);
+  client->heap.flush();
 }
 
-void SupportCore::serve(Client* client) {
+void serve_request(Request* request) {
+  switch (request->what) {
+    case Request::What::kAllocate:
+      if (request->heap != nullptr) {
+        os::Guard guard(request->heap->lock);
+        const SizeClass c = class_of(request->bytes);
+        request->block = nullptr;
+        spread(request->heap->take(c, 1), c, &request->block);
+      } else {
+        request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
+      }
+      return;
+    case Request::What::kRelease:
+      return SegregatedHeap::put_back(&request->block, 1);
+    case Request::What::kResize:
+      if (!resize_span_in_place(block_or_die(request->block), request->bytes)) request->block = nullptr;
+      return;
+  }
+}
+
+// --- for the support thread -----------------------------------------------------------------------------------------
+
+void serve(Client* client) {
   const uint32_t activity = client->activity.load(std::memory_order_acquire);
   const bool more_to_fill = fill(client);
   const bool more_to_absorb = absorb(client) == kQuantum;
@@ -136,35 +188,12 @@ void SupportCore::serve(Client* client) {
   client->activity_seen = more_to_fill || more_to_absorb ? activity - 1 : activity;
 }
 
-bool SupportCore::answer_requests() {
+bool answer_requests() {
   bool any = false;
-  for (Client* client = clients(); client != nullptr; client = client->next_of_all) {
+  for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
     if (client->mailbox.asked()) any = client->mailbox.answer(serve_request) || any;
   }
   return any;
-}
-
-void serve_request(Request* request) {
-  switch (request->what) {
-    case Request::What::kAllocate:
-      if (request->bytes <= kMaxSmall && request->alignment <= kMinAlignment) {
-        os::Guard guard(support_core.lock);
-        request->block = support_core.take_one(class_of(request->bytes));
-      } else {
-        request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
-      }
-      return;
-    case Request::What::kRelease: {
-      Granule* head = block_or_die(request->block);
-      if (head->kind == Kind::kSpan) return free_span(head);
-      os::Guard guard(support_core.lock);
-      support_core.put(&request->block, 1);
-      return;
-    }
-    case Request::What::kResize:
-      if (!resize_span_in_place(block_or_die(request->block), request->bytes)) request->block = nullptr;
-      return;
-  }
 }
 
 }  // namespace annex::support

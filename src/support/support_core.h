@@ -8,16 +8,16 @@
 // Clients are served in turns, and each turn begins with the mailboxes, so that no request waits behind a long run of
 // frees (SpeedMalloc section 5's scheduler).
 //
-// The metadata has one lock and two kinds of holders: the support thread (support_thread.h), and a program thread that
-// helps itself, because there is no support thread, or it sleeps, or it is slower than demand. Both run the code below;
+// A heap's lock has two kinds of holders: the support thread (support_thread.h), and program threads that help
+// themselves, because there is no support thread, or it sleeps, or it is slower than demand. Both run the code below;
 // so nothing depends on the support thread but speed.
+//
+// A client whose thread has ended waits in a pool, heap and all, for the next thread.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
-#include "core/heap.h"
 #include "os/lock.h"
 #include "support/client.h"
 #include "support/segregated_heap.h"
@@ -26,58 +26,55 @@ namespace annex::support {
 
 class SupportCore {
  public:
-  os::Lock lock;  // of everything below, and of each client's support side
-
-  // --- with the lock held
-
   // A client for a thread that has none: one from the pool, or a new one. nullptr where memory is exhausted.
   Client* open();
-  // The thread ends: everything that lies with the client goes back to the heap, and the client to the pool.
+  // The thread ends: what lies with the client goes back to its heap, and the client to the pool.
   void close(Client* client);
-
-  // For a client that found its stash empty; none where memory is exhausted. A whole handful at once, so that threads
-  // do not share cache lines: what is not touched costs no memory.
-  Handful help(Client* client, SizeClass c);
-  void* take_one(SizeClass c);
-  void put(void* const* blocks, uint32_t count);
-  // All that the client has freed; that all clients have.
-  void absorb_all(Client* client);
-  void absorb_everything();
-  // Stash, freed and magazines of the client, and what is empty, go back.
-  void empty(Client* client);
-
-  // Fills the client's stash and takes in some of what it has freed.
-  void serve(Client* client);
-
-  // --- without
-
-  // Whether serve would find something. For the support thread.
-  static bool wants(const Client* client) {
-    return client->activity.load(std::memory_order_relaxed) != client->activity_seen;
-  }
-  // For the support thread; true where somebody had asked.
-  bool answer_requests();
+  // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
 
-  Counter helped;  // times that a program thread took blocks itself
-  Counter filled;  // times that a stash was filled
-  uint32_t clients_count = 0;
+  // For small blocks of threads that have no client.
+  SegregatedHeap orphans;
+
+  // Around fork: no heap is in the middle of a change. Blocks that other threads hold in their hands are lost to the
+  // child.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
 
  private:
-  static constexpr uint32_t kQuantum = 64;
-  static constexpr uint32_t kFill = 16;  // handfuls
+  template <class Act>
+  void for_each_lock(Act act);
 
-  bool fill(Client* client);
-  uint32_t absorb(Client* client);
-
-  SegregatedHeap heap_;
+  os::Lock lock_;  // of pool and list
   Client* pool_ = nullptr;
   std::atomic<Client*> all_{nullptr};  // grows at its front
 };
 
 extern constinit SupportCore support_core;
 
-// Does what a request asks for, in the support thread or in the program thread itself. Takes the lock where it must.
+// --- for program threads
+
+// For a client that found its stash empty; none where memory is exhausted. A whole handful at once: what is not touched
+// costs no memory.
+Handful help(Client* client, SizeClass c);
+// All that the client has freed; that all clients have.
+void absorb_all(Client* client);
+void absorb_everything();
+// The client's thread gives back what lies in its magazines and stash, and what is empty.
+void empty(Client* client);
+// Does what a request asks for, in the support thread or in the program thread itself.
 void serve_request(Request* request);
+
+// --- for the support thread
+
+// Whether serve would find something.
+inline bool wants(const Client* client) {
+  return client->activity.load(std::memory_order_relaxed) != client->activity_seen;
+}
+// Fills the client's stash and takes in some of what it has freed.
+void serve(Client* client);
+// True where somebody had asked.
+bool answer_requests();
 
 }  // namespace annex::support

@@ -115,15 +115,12 @@ constinit uint32_t Watch::cpus_ = 0;
 
 // One look at everybody; true where there was something to do.
 bool pass() {
-  bool busy = support_core.answer_requests();
+  bool busy = answer_requests();
   for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
-    if (!SupportCore::wants(client)) continue;
+    if (!wants(client)) continue;
     busy = true;
-    {
-      os::Guard guard(support_core.lock);
-      support_core.serve(client);
-    }
-    support_core.answer_requests();
+    serve(client);
+    answer_requests();
   }
   return fault_ahead() || busy;
 }

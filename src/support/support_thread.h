@@ -22,7 +22,7 @@ namespace annex::support {
 // Whether blocks and requests that are sent will be taken up at once.
 bool awake();
 
-// A program thread had to help itself. Without the support core's lock.
+// A program thread had to help itself. It holds no lock.
 void note_demand();
 
 // In a forked child, which has no support thread.

@@ -10,21 +10,20 @@
 
 #include "core/block.h"
 #include "support/books.h"
-#include "support/support_core.h"
 
 namespace annex::support {
 namespace {
 
-// The test's own heap, under the lock that guards the books: the program's allocations go on beside it.
+// A heap of the test's own.
 struct User {
-  SegregatedHeap heap;
+  SegregatedHeap& heap = *new SegregatedHeap;
   std::vector<void*> take(SizeClass c, uint32_t wanted) {
     std::vector<void*> blocks(wanted + kLargestHandful);
     uint32_t count = 0;
     while (count < wanted) {
       Handful handful;
       {
-        os::Guard guard(support_core.lock);
+        os::Guard guard(heap.lock);
         handful = heap.take(c, std::min(wanted - count, kLargestHandful));
       }
       EXPECT_GE(handful.count(), 1u);
@@ -33,13 +32,13 @@ struct User {
     blocks.resize(count);
     return blocks;
   }
-  void put(void* block) {
-    os::Guard guard(support_core.lock);
-    heap.put(&block, 1);
-  }
+  void put(void* block) { SegregatedHeap::put_back(&block, 1); }
   ~User() {
-    os::Guard guard(support_core.lock);
-    heap.flush();
+    {
+      os::Guard guard(heap.lock);
+      heap.flush();
+    }
+    delete &heap;
   }
 };
 

@@ -47,11 +47,11 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
   std::vector<void*> mine(64);
   for (size_t i = 0; i < mine.size(); ++i) mine[i] = annex_malloc(64);
   // Nobody else looks at metadata below: both locks are ours.
-  support_core.lock.lock();
+  Client* client = static_cast<Client*>(reinterpret_cast<Magazines*>(front::thread_magazines));
+  client->heap.lock.lock();
   const std::vector<Range> ranges = metadata();
   arena_lock.lock();
   protect(ranges, PROT_NONE);
-  Client* client = reinterpret_cast<Client*>(front::thread_magazines);
   int from_stash = 0;
   for (int round = 0; round < 1000; ++round) {
     for (size_t i = 0; i < 24; ++i) {
@@ -66,7 +66,7 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
   EXPECT_EQ(from_stash, 0);
   protect(ranges, PROT_READ | PROT_WRITE);
   arena_lock.unlock();
-  support_core.lock.unlock();
+  client->heap.lock.unlock();
   for (void* block : mine) annex_free(block);
 }
 
@@ -78,22 +78,23 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
     for (void* block : blocks) annex_free(block);
   }
   if (!awake()) GTEST_SKIP() << "no CPU to spare for a support thread";
-  Client* client = reinterpret_cast<Client*>(front::thread_magazines);
+  Client* client = static_cast<Client*>(reinterpret_cast<Magazines*>(front::thread_magazines));
   const SizeClass c = class_of(96);
   std::vector<void*> mine;
   mine.reserve(1000);
   uint32_t stashed = 0;
   for (int attempt = 0; attempt < 1000 && stashed == 0; ++attempt) {
+    client->bypass = 0;  // that the ring was full above is of no interest here
     for (int i = 0; i < 500; ++i) mine.push_back(annex_malloc(96));
     for (int i = 0; i < 10000 && client->stash.level(c) == 0; ++i) std::this_thread::yield();
-    support_core.lock.lock();
+    client->heap.lock.lock();
     // With something to do for it, an awake support thread ends up waiting for the lock, and stays awake.
     client->stir();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     stashed = client->stash.level(c);
     if (stashed > 0 && awake()) break;
     stashed = 0;
-    support_core.lock.unlock();
+    client->heap.lock.unlock();
     for (void* block : mine) annex_free(block);
     mine.clear();
   }
@@ -108,7 +109,7 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   protect(ranges, PROT_READ | PROT_WRITE);
   arena_lock.unlock();
   EXPECT_GE(ready, stashed);
-  support_core.lock.unlock();
+  client->heap.lock.unlock();
   for (void* block : mine) annex_free(block);
 }
 
