@@ -3,16 +3,15 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
 #include <vector>
 
 #include "annex/annex.h"
 #include "core/arena.h"
 #include "front/front.h"
+#include "os/options.h"
 #include "support/books.h"
 #include "support/support_core.h"
-#include "support/support_thread.h"
 
 namespace annex::support {
 namespace {
@@ -33,12 +32,15 @@ std::vector<Range> metadata() {
           {reinterpret_cast<char*>(books[0].bitmap(first)), whole((granules - first) * kBitmapBytes)}};
 }
 
+Client* own_client() { return static_cast<Client*>(reinterpret_cast<Magazines*>(front::thread_magazines)); }
+
 void protect(const std::vector<Range>& ranges, int protection) {
   for (const Range& range : ranges) ASSERT_EQ(mprotect(range.start, range.bytes, protection), 0);
 }
 
 TEST(Segregation, ProgramThreadsTouchNoMetadata) {
-  // Warm: magazines and stash of a few classes in use, the support thread running if it can.
+  os::options.background = false;
+  // Warm: magazines of many classes in use.
   std::vector<void*> blocks(4000);
   for (int round = 0; round < 50; ++round) {
     for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = annex_malloc(16 + i % 40 * 16);
@@ -47,9 +49,9 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
   std::vector<void*> mine(64);
   for (size_t i = 0; i < mine.size(); ++i) mine[i] = annex_malloc(64);
   // Nobody else looks at metadata below: both locks are ours.
-  Client* client = static_cast<Client*>(reinterpret_cast<Magazines*>(front::thread_magazines));
-  client->heap.lock.lock();
+  Client* client = own_client();
   const std::vector<Range> ranges = metadata();
+  client->heap.lock.lock();
   arena_lock.lock();
   protect(ranges, PROT_NONE);
   int from_stash = 0;
@@ -70,47 +72,35 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
   for (void* block : mine) annex_free(block);
 }
 
-// The stash and the ring, where there is a support thread.
+// Stash and ring, with the test in the support thread's place.
 TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
-  std::vector<void*> blocks(200000);
-  for (int attempt = 0; attempt < 200 && !awake(); ++attempt) {
-    for (void*& block : blocks) block = annex_malloc(96);
-    for (void* block : blocks) annex_free(block);
-  }
-  if (!awake()) GTEST_SKIP() << "no CPU to spare for a support thread";
-  Client* client = static_cast<Client*>(reinterpret_cast<Magazines*>(front::thread_magazines));
+  os::options.background = false;
   const SizeClass c = class_of(96);
-  std::vector<void*> mine;
-  mine.reserve(1000);
-  uint32_t stashed = 0;
-  for (int attempt = 0; attempt < 1000 && stashed == 0; ++attempt) {
-    client->bypass = 0;  // that the ring was full above is of no interest here
-    for (int i = 0; i < 500; ++i) mine.push_back(annex_malloc(96));
-    for (int i = 0; i < 10000 && client->stash.level(c) == 0; ++i) std::this_thread::yield();
-    client->heap.lock.lock();
-    // With something to do for it, an awake support thread ends up waiting for the lock, and stays awake.
-    client->stir();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    stashed = client->stash.level(c);
-    if (stashed > 0 && awake()) break;
-    stashed = 0;
-    client->heap.lock.unlock();
-    for (void* block : mine) annex_free(block);
-    mine.clear();
-  }
+  std::vector<void*> mine(1000);
+  for (void*& block : mine) block = annex_malloc(96);
+  Client* client = own_client();
+  serve(client);
+  const uint32_t stashed = client->stash.level(c);
   ASSERT_GT(stashed, 0u);
+  for (void* block : mine) annex_free(block);
+  void* taken[2 * kLargestHandful * kStashSlots];
+  uint32_t count = 0;
   const std::vector<Range> ranges = metadata();
+  client->heap.lock.lock();
   arena_lock.lock();
   protect(ranges, PROT_NONE);
-  uint32_t ready = 0;
-  std::vector<void*>& taken = blocks;  // room enough: nothing is allocated here
-  while (client->stash.level(c) > 0) taken[ready++] = annex_malloc(96);
-  for (uint32_t i = 0; i < ready; ++i) annex_free(taken[i]);
+  while (client->stash.level(c) > 0 || client->magazines[c].count() > 0) taken[count++] = annex_malloc(96);
+  const uint32_t room = std::min(client->magazines[c].room(), count);
+  for (uint32_t i = 0; i < room; ++i) annex_free(taken[--count]);
+  const uint32_t sent = client->freed.push(taken, count);
+  client->stir();
   protect(ranges, PROT_READ | PROT_WRITE);
   arena_lock.unlock();
-  EXPECT_GE(ready, stashed);
   client->heap.lock.unlock();
-  for (void* block : mine) annex_free(block);
+  EXPECT_EQ(sent, count);
+  EXPECT_GE(count + room, stashed * handful_of(c) / 2);
+  while (wants(client)) serve(client);
+  EXPECT_TRUE(client->freed.empty());
 }
 
 }  // namespace
