@@ -259,7 +259,6 @@ HeapCounts count_heaps() {
   for (const Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
     ++counts.heaps;
     counts.refills += client->helped.value();
-    counts.remote_batches += client->filled.value();
   }
   return counts;
 }

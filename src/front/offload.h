@@ -3,14 +3,14 @@
 // metadata:
 //
 //   malloc   the class's magazine; if that is empty, the stash that the support core keeps filled
-//   free     the class of the pointer from the class map, then its magazine; if that is full, the older half is sent
-//   back
+//   free     the class of the pointer from the class map, then its magazine, whose older half is sent back if it is
+//   full
 //
 // The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits
 // for its answer (NextGen-Malloc, Pseudo Code 1); with queue, only malloc waits; magazines stay empty in both. Where no
 // support thread is awake, a program thread does its work for itself, under its heap's lock.
 //
-// Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <array>

@@ -1,15 +1,14 @@
 // The support core's books: what its heap keeps about slabs beside the arena's granules, each in pages of its own.
 //
-//   class map   a byte a granule: 1 + the class of the slab that it belongs to, 0 for whatever is no slab. All that
-//   free
-//               needs to know of a pointer. It changes only when a slab is made or let go, so program threads read it
-//               out of their own caches (design: "the class of a pointer comes from a read-mostly byte map").
+//   class map   a byte a granule: 1 + the class of the slab that it belongs to, 0 for whatever is no slab. It is all
+//               that free needs to know of a pointer, and changes only when a slab is made or let go, so program
+//               threads read it out of their own caches.
 //   bitmaps     512 bytes a granule, of which a slab uses a bit for each of its blocks: set where the block is free.
 //               Blocks themselves hold no link: the support core never reads or writes them (the segregated layout of
 //               SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
 //
-// They grow with the arena, before its frontier. Synchronization: written under the support core's lock; the map is
-// read by anyone.
+// They grow with the arena, before its frontier. Synchronization: a slab's part is written under its heap's lock;
+// the map is read by anyone.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // A client: one program thread, as the support core deals with it. Three kinds of lines that never mix: those that only
-// the program writes, those that only the support core writes (or whoever holds its lock in its stead), and the slots
+// the program writes, those that only the support core writes (or the thread in its stead), and the slots
 // in between, which are written once by one side and read once by the other.
 //
 //   magazines   the program's alone: per class, the blocks that malloc takes from and free puts into; larger where the
@@ -32,10 +32,9 @@ constexpr uint32_t bounded(SizeClass c, size_t bytes, uint32_t least, uint32_t m
   return std::clamp(static_cast<uint32_t>(bytes / block_size(c)), least, most);
 }
 
-constexpr uint32_t usual_limit(SizeClass c) {
-  return bounded(c, 16384, 2, 64);
-}  // of a magazine whose blocks flow one way
-constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 262144, 4, 4096); }  // where they go back and forth
+// Of a magazine whose blocks flow one way, and of one where they go back and forth.
+constexpr uint32_t usual_limit(SizeClass c) { return bounded(c, 16384, 2, 64); }
+constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 262144, 4, 4096); }
 
 // Blocks of one class, the last one in first out: [base, top) of room for [base, limit). A thread without a client has
 // magazines that are empty and full at once. base[-1] is null: no block.
@@ -113,7 +112,6 @@ struct Client : Magazines {
   uint16_t target[kClasses] = {};   // how full the stash is kept
   uint32_t taken_seen[kClasses] = {};
   Counter helped;  // times that the thread took blocks itself
-  Counter filled;  // times that its stash was filled
 
   // The support thread's alone.
   uint32_t activity_seen = 0;

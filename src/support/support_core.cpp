@@ -53,7 +53,6 @@ bool fill(Client* client) {
       client->stash.put(c, handful);
     }
   }
-  if (filled_up > 0) ++client->filled;
   return filled_up >= kFill;
 }
 

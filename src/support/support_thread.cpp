@@ -11,6 +11,7 @@
 #include "core/fault_ahead.h"
 #include "os/cpus.h"
 #include "os/helper_thread.h"
+#include "os/message.h"
 #include "os/options.h"
 #include "os/system_call.h"
 #include "support/support_core.h"
@@ -176,6 +177,10 @@ void run() {
   if (!os::options.background) return;
   allowed = os::allowed_cpus();
   Watch::count_cpus();
+  if (os::options.support_cpu >= 0 && !allowed.has(static_cast<size_t>(os::options.support_cpu))) {
+    os::warn("ANNEX_SUPPORT_CPU names a CPU that this process may not use; choosing one");
+    os::options.support_cpu = -1;
+  }
   if (Watch::cpus() < 2 || candidates(os::current_cpu()).empty()) return;
   waker_cpu.store(static_cast<uint32_t>(os::current_cpu()), std::memory_order_relaxed);
   state.store(kAwake, std::memory_order_release);
