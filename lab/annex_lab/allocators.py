@@ -92,6 +92,11 @@ class Allocator:
         return self.name == "annex-solo"
 
     @property
+    def has_support(self) -> bool:
+        """A thread of the allocator's own works beside the program's."""
+        return self.name.startswith("annex-offload")
+
+    @property
     def preload(self) -> str:
         return str(self.library) if self.library else ""
 

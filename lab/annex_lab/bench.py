@@ -4,10 +4,9 @@
   the output with glibc's, and proves that the allocator serves the program (see proof.py).
 - Then come the rounds. Each goes through all programs, so that the rounds of one program are spread over the whole run,
   and a slow minute of the machine is one round of many programs, not all rounds of one.
-- In a round of a program the allocators take turns (A B C, B C A, ...), several times over for short programs, and of
-  an allocator's runs the fastest counts: neighbours on the same host can only slow a run down, by half for a second.
+- In a round of a program the allocators take turns (A B C, B C A, ...).
 - Before each run the memory it will need is touched and released by another process (see native/toucher.c).
-- A run during which other processes used CPU is disturbed; where all of a round were, some more are taken.
+- A run during which other processes used CPU is disturbed, and is repeated.
 """
 
 import contextlib
@@ -31,11 +30,10 @@ class Plan:
     programs: list[Program]
     allocators: list[Allocator]
     rounds: int = 5
-    retries: int = 2  # more runs where all of a round were disturbed
-    patience_s: float = 3.0  # how long to wait for a quiet machine before each sample
+    retries: int = 2  # more runs in place of one that was disturbed
+    patience_s: float = 3.0  # how long to wait for a quiet machine before a round
     count: bool = False  # one run more of each under callgrind
     latency: bool = False  # and one that times every call
-    passes: int = 0  # runs in a round of which the fastest counts; 0: as many as are worth it
     fitting: bool = False  # solo on single-threaded programs alone
 
     @property
@@ -64,20 +62,9 @@ class Listener:
         """Something a person should know."""
 
 
-WORTH_S = 0.4  # a round's runs of one program under one allocator shall take so long together, if not more than
-MOST_PASSES = 5
-WORTH_THREADED_S = 0.6  # several threads are disturbed as soon as one of the CPUs is
-
-
-def passes_for(wall_s: float, threaded: bool) -> int:
-    """How many runs of a program that takes so long make a round."""
-    worth = WORTH_THREADED_S if threaded else WORTH_S
-    return max(1, min(MOST_PASSES, round(worth / max(wall_s, 1e-3))))
-
-
 def turns(allocators: list[Allocator], round_: int) -> list[Allocator]:
     """The order of this round: everybody is first, second, ... equally often."""
-    by = round_ % len(allocators)
+    by = round_ % max(1, len(allocators))
     return allocators[by:] + allocators[:by]
 
 
@@ -126,11 +113,8 @@ class Attempt:
 
 
 def best_of(attempts: list[Attempt]) -> Attempt:
-    """The fastest of those that nobody disturbed; where there is none, the least disturbed."""
-    quiet_ones = [one for one in attempts if not one.disturbed]
-    if quiet_ones:
-        return min(quiet_ones, key=lambda one: one.sample.pace)
-    return min(attempts, key=lambda one: one.foreign_share)
+    """The one that nobody disturbed; where there is none, the least disturbed."""
+    return min(attempts, key=lambda one: (one.disturbed, one.foreign_share))
 
 
 @dataclass
@@ -139,7 +123,6 @@ class Underway:
 
     program: Program
     well: list[Allocator]
-    passes: int
 
 
 def _without(allocators: list[Allocator], one: Allocator) -> list[Allocator]:
@@ -166,6 +149,7 @@ class Bench:
             with private_copies(self.plan.allocators) as allocators:
                 underway = [one for program in self.plan.programs if (one := self._begin(program, allocators))]
                 for round_ in range(self.plan.rounds):
+                    quiet.wait_until_quiet(self.patience.wait_s)
                     for one in underway:
                         self._round(one, round_)
                 for one in underway:
@@ -221,20 +205,17 @@ class Bench:
         return self._warm_up(program, allocators)
 
     def _round(self, one: Underway, round_: int) -> None:
-        """One round of a program: all its allocators, pass after pass, and then what counts of each."""
+        """One round of a program under all its allocators; what was disturbed is repeated."""
         program = one.program
         waiting = [a for a in one.well if not self.outcome.has(program.name, a.name, round_)]
         self.listener.done(program.name, len(one.well) - len(waiting))
         attempts: dict[str, list[Attempt]] = {allocator.name: [] for allocator in waiting}
-        for pass_ in range(one.passes + self.patience.retries):
-            again = pass_ >= one.passes
-            if not waiting or (again and not any(best_of(attempts[a.name]).disturbed for a in waiting)):
-                break
-            if pass_ == 0 or again:
+        for again in range(1 + self.patience.retries):
+            if again:
                 quiet.wait_until_quiet(self.patience.wait_s)
-            for allocator in turns(waiting, round_ * one.passes + pass_):
+            for allocator in turns(waiting, round_):
                 taken = attempts[allocator.name]
-                if again and not best_of(taken).disturbed:
+                if taken and not best_of(taken).disturbed:
                     continue
                 self.listener.step(program.name, allocator.name, f"round {round_ + 1}")
                 try:
@@ -243,6 +224,8 @@ class Bench:
                     self._fail(program, allocator, str(why))
                     waiting, one.well = _without(waiting, allocator), _without(one.well, allocator)
                     self.listener.done(program.name, self.plan.runs_under_each - 1 - round_)
+            if not any(best_of(attempts[allocator.name]).disturbed for allocator in waiting):
+                break
         for allocator in waiting:
             self._count_in(program, allocator, round_, attempts[allocator.name])
             self.listener.done(program.name)
@@ -250,7 +233,7 @@ class Bench:
     def _attempt(self, program: Program, allocator: Allocator) -> Attempt:
         self.toucher.touch(64 + self.peak_kib[program.name] * 5 // 4 // 1024)
         watch = quiet.Watch().start()
-        taken = sample.run(program, self.context, allocator.preload, allocator.env)
+        taken = sample.run(program, self.context, allocator.preload, allocator.env, allocator.has_support)
         return Attempt(taken, watch.stop(), watch.wall)
 
     def _count_in(self, program: Program, allocator: Allocator, round_: int, attempts: list[Attempt]) -> None:
@@ -315,10 +298,8 @@ class Bench:
             well.append(allocator)
             fastest_s = min(fastest_s, taken.wall_s)  # the first run was perhaps slowed by cold files
             self.listener.done(program.name)
-        took = fastest_s * self._times(program)
-        passes = self.plan.passes or passes_for(took, program.suite == "multi")
-        self.listener.expect(program.name, took * passes)
-        return Underway(program, well, passes)
+        self.listener.expect(program.name, fastest_s * self._times(program))
+        return Underway(program, well)
 
     def _times(self, program: Program) -> int:
         task = program.run(self.context)

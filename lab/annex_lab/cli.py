@@ -29,8 +29,8 @@ console = Console(stderr=True)
 
 
 Suite = enum.Enum("Suite", {name: name for name in programs.SUITES}, type=str)  # a kind of programs, or a paper's
-DEFAULT_SCALE = {Suite.quick: 0.1}
-DEFAULT_ROUNDS = {Suite.quick: 8}
+DEFAULT_SCALE = {Suite.quick: 0.05}
+DEFAULT_ROUNDS = {Suite.quick: 30}
 DEFAULT_ALLOCATORS = {
     Suite.quick: ["annex-solo", "annex", "core"],
     Suite.single: ["annex-solo", "core"],
@@ -127,7 +127,7 @@ def _journal(plan: Plan, context: Context) -> Journal:
     what = {
         "programs": [[program.name, program.what] for program in plan.programs],
         "allocators": [[allocator.name, allocator.version, allocator.env] for allocator in plan.allocators],
-        "plan": [plan.rounds, plan.passes, plan.retries, plan.count, plan.latency, plan.fitting],
+        "plan": [plan.rounds, plan.retries, plan.count, plan.latency, plan.fitting],
         "context": [context.scale, context.threads, context.cpus],
     }
     return Journal(paths.BENCH / "journals", what)
@@ -148,10 +148,10 @@ def bench(
     ] = "",
     workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="samples of each program under each allocator [default: 5, quick: 8]")
+        int | None, typer.Option(min=1, help="samples of each program under each allocator [default: 5, quick: 30]")
     ] = None,
     scale: Annotated[
-        float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.1]")
+        float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.05]")
     ] = None,
     threads: Annotated[
         str, typer.Option(help="threads of the multi-threaded programs; a,b,c: each once with each")
@@ -159,9 +159,6 @@ def bench(
     cpus: Annotated[str, typer.Option(help="0,1: bind the programs to these CPUs")] = "",
     count: Annotated[bool, typer.Option("--count", help="also count instructions, cache misses (callgrind)")] = False,
     latency: Annotated[bool, typer.Option("--latency", help="also time every call of malloc and free")] = False,
-    passes: Annotated[
-        int, typer.Option(min=0, help="runs in a round: the fastest counts; 0: as many as half a second holds, up to 5")
-    ] = 0,
     retries: Annotated[int, typer.Option(min=0, help="more runs where all of a round were disturbed")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a round")] = 3.0,
     stdin: Annotated[
@@ -200,7 +197,7 @@ def bench(
     if scale is None:
         scale = DEFAULT_SCALE.get(suite, 1.0) if of_suite else 1.0
     context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit, bound)
-    plan = Plan(chosen, found, rounds, retries, patience, count, latency, passes, fitting=not allocators)
+    plan = Plan(chosen, found, rounds, retries, patience, count, latency, fitting=not allocators)
     journal = _journal(plan, context)
     if resume and not journal.exists():
         console.print("Nothing of this run was interrupted: it starts from the beginning.")

@@ -1,4 +1,4 @@
-"""Commands on results that are there already: report, merge, compare, break-even."""
+"""Commands on results that are there already: report, merge, compare, break-even, ladder."""
 
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -118,8 +118,23 @@ def break_even_(
     Console().print(table)
 
 
+def ladder_(
+    results: Annotated[Path, typer.Argument(help="of annex-lab bench --allocators ladder --latency --json")],
+    folder: Annotated[Path, typer.Option("--report", file_okay=False, help="write ladder.md and ladder.svg here")],
+) -> None:
+    """What each step of the offload flavour's protocols saves, as one table and one picture."""
+    from annex_lab import ladder  # its picture takes a second to load
+
+    try:
+        written = ladder.write(document.load(results), folder)
+    except (document.Unusable, ladder.Incomplete) as why:
+        _fail(why)
+    print("\n".join(map(str, written)))
+
+
 def register(app: typer.Typer) -> None:
     app.command("report")(report)
     app.command("merge")(merge)
     app.command("compare")(compare_)
     app.command("break-even")(break_even_)
+    app.command("ladder")(ladder_)

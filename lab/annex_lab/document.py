@@ -82,6 +82,7 @@ def _result(result) -> dict:
         "voluntary_switches": sample.voluntary_switches,
         "involuntary_switches": sample.involuntary_switches,
         "score": sample.pace,
+        "support_cpu_s": sample.support_cpu_s,
         "foreign_cpu_s": round(result.foreign_s, 3),
         "disturbed": result.disturbed,
         "tries": result.tries,

@@ -5,11 +5,15 @@ from annex_lab.allocators import is_ours
 
 TITLES = {
     "cpu_s": "CPU time",
+    "own_cpu_s": "the program's own CPU time",
     "score": "time",
     "peak_rss_kib": "peak resident set",
     "minor_faults": "page faults",
 }
-MEANINGS = {"score": "Wall time, or time a unit of work where the program says how much it did."}
+MEANINGS = {
+    "own_cpu_s": "Less what Annex's support thread used, which is part of the CPU time.",
+    "score": "Wall time, or time a unit of work where the program says how much it did.",
+}
 TABLED = ("cpu_s", "score", "peak_rss_kib")  # metrics whose geometric means are shown
 LEVEL = 0.01  # a ratio within 1 % of 1 is called level
 
@@ -136,6 +140,7 @@ class Report:
             "",
             *_head(["program", *names]),
         ]
+        any_row = False
         for program in self.programs:
             summaries = [self.samples.summary(program, name, metric) for name in names]
             if not any(summaries):
@@ -147,7 +152,8 @@ class Report:
                 for name, summary in zip(names, summaries, strict=True)
             ]
             lines.append(_row([f"{program}{unit and f', {unit}'}", *cells]))
-        return "\n".join(lines)
+            any_row = True
+        return "\n".join(lines) if any_row else ""
 
     def _counts_table(self) -> str:
         rows = self.document.get("counts", [])

@@ -1,6 +1,7 @@
 """One sample: a program run once under one allocator, and what it used."""
 
 import contextlib
+import json
 import os
 import select
 import shutil
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from annex_lab import native
 from annex_lab.programs.model import Command, Context, Program, Server
@@ -32,6 +34,7 @@ class Sample:
     score: float | None = None  # seconds a unit of work, where the program says how much it did
     voluntary_switches: int = 0
     involuntary_switches: int = 0
+    support_cpu_s: float = 0.0  # of user_s + sys_s, what Annex's support thread used
 
     @property
     def pace(self) -> float:
@@ -182,13 +185,32 @@ def _run_server(server: Server, preload: str, context: Context, extra: dict[str,
     return sample
 
 
-def run(program: Program, context: Context, preload: str, extra: dict[str, str] | None = None) -> Sample:
-    """One run of the program with that library preloaded ("" for none); raises RunFailed."""
+def _support_cpu_s(file: Path) -> float:
+    """From the statistics that the program and its children have left; 0 where there are none."""
+    if not file.exists():
+        return 0.0
+    return sum(json.loads(line)["support_cpu_us"] for line in file.read_text().splitlines()) / 1e6
+
+
+def run(
+    program: Program, context: Context, preload: str, extra: dict[str, str] | None = None, has_support: bool = False
+) -> Sample:
+    """One run of the program with that library preloaded ("" for none); raises RunFailed.
+
+    A library with a support thread is asked what that has used; not in programs so short that they are run many times
+    in one sample, where asking would show, and there is no support thread.
+    """
+    task = program.run(context)
+    statistics = context.scratch / "statistics"
+    if has_support and (isinstance(task, Server) or task.times == 1):
+        extra = {**(extra or {}), "ANNEX_STATS": "json", "ANNEX_STATS_FILE": str(statistics.absolute())}
     shutil.rmtree(context.scratch, ignore_errors=True)
     context.scratch.mkdir(parents=True)
     if program.brings_allocator and not preload:
         preload = LIBC
-    task = program.run(context)
     if isinstance(task, Server):
-        return _run_server(task, preload, context, extra or {})
-    return _run_command(program, task, preload, context, extra or {})
+        found = _run_server(task, preload, context, extra or {})
+    else:
+        found = _run_command(program, task, preload, context, extra or {})
+    found.support_cpu_s = _support_cpu_s(statistics)
+    return found

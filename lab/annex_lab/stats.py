@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 
 METRICS = ("cpu_s", "score", "peak_rss_kib")  # of which geometric means are taken
-SHOWN = ("cpu_s", "score", "peak_rss_kib", "minor_faults")  # of each program; faults explain, and are no aim themselves
+# Of each program: what explains the others and is no aim itself, too.
+SHOWN = ("cpu_s", "own_cpu_s", "score", "peak_rss_kib", "minor_faults")
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
-LEAST = 5  # programs in a group, or a mean of them says no more than they do one by one
+LEAST = 7  # programs in a group, or a mean of them says no more than they do one by one
 RESAMPLES = 400
+MOST_AT_ONCE = 2_000_000  # numbers in memory while resampling
 ENOUGH_ROUNDS = 3  # for an interval
 
 
@@ -71,7 +73,7 @@ class Samples:
         self._by_metric: dict[str, dict[str, pd.DataFrame]] = {}
         if table.empty:
             return
-        table["cpu_s"] = table["user_s"] + table["sys_s"]
+        with_cpu(table)
         self.programs = list(dict.fromkeys(table["workload"]))
         self.allocators = list(dict.fromkeys(table["allocator"]))
         for metric in dict.fromkeys([*METRICS, *SHOWN]):
@@ -97,6 +99,13 @@ class Samples:
             return None
         pairs = _Pairs(_logarithms(rounds[[allocator, against]]))
         return None if math.isnan(pairs.point[0, 1]) else Ratio(*_bounds(pairs.point[0, 1], pairs.draws(0, 1)))
+
+
+def with_cpu(table: pd.DataFrame) -> None:
+    """Adds the CPU time in all; and the program's own, less the support thread's, where one has used any."""
+    table["cpu_s"] = table["user_s"] + table["sys_s"]
+    support = table.get("support_cpu_s", pd.Series(0.0, table.index)).fillna(0.0)
+    table["own_cpu_s"] = table["cpu_s"] - support if support.any() else math.nan
 
 
 def summarize(values: list[float]) -> Summary:
@@ -128,22 +137,30 @@ class _Pairs:
     """Logarithms of the paired ratios on one program, every allocator (row) against every other (column)."""
 
     def __init__(self, logarithms: np.ndarray):
-        differences = logarithms[:, :, None] - logarithms[:, None, :]  # round x allocator x against
-        self.point = _middle(differences)
-        self.enough = np.sum(~np.isnan(differences), axis=0) >= ENOUGH_ROUNDS
-        count = len(logarithms)
+        count, columns = logarithms.shape
+        above = np.triu_indices(columns, 1)
+        differences = logarithms[:, above[0]] - logarithms[:, above[1]]  # round x pair
+        self.point = _square(_middle(differences), above, columns)
+        if count < ENOUGH_ROUNDS:
+            self.all_draws = np.full((RESAMPLES, columns, columns), np.nan)
+            return
         drawn = np.random.default_rng(1).integers(count, size=(count, RESAMPLES))
-        self._draws = _middle(differences[drawn]) if count >= ENOUGH_ROUNDS else None
-
-    @property
-    def all_draws(self) -> np.ndarray:
-        """resample x allocator x against, NaN where there are too few rounds."""
-        if self._draws is None:
-            return np.full((RESAMPLES, *self.point.shape), np.nan)
-        return np.where(self.enough, self._draws, np.nan)
+        at_once = max(1, MOST_AT_ONCE // max(1, count * (count + 1) // 2 * differences.shape[1]))
+        parts = [_middle(differences[drawn[:, i : i + at_once]]) for i in range(0, RESAMPLES, at_once)]
+        draws = np.concatenate(parts)
+        draws[:, np.sum(~np.isnan(differences), axis=0) < ENOUGH_ROUNDS] = np.nan
+        self.all_draws = _square(draws, above, columns)  # resample x allocator x against; NaN from too few rounds
 
     def draws(self, allocator: int, against: int) -> np.ndarray:
         return self.all_draws[:, allocator, against]
+
+
+def _square(pairs: np.ndarray, above: tuple[np.ndarray, np.ndarray], columns: int) -> np.ndarray:
+    """Of a value for each pair (last axis), each against each: the other half has the opposite sign."""
+    square = np.zeros((*pairs.shape[:-1], columns, columns))
+    square[..., above[0], above[1]] = pairs
+    square[..., above[1], above[0]] = -pairs
+    return square
 
 
 def interval(draws) -> tuple[float | None, float | None]:

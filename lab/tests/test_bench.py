@@ -8,7 +8,7 @@ import pytest
 
 from annex_lab import bench, proof, sample
 from annex_lab.allocators import Allocator
-from annex_lab.bench import Attempt, Bench, Listener, Plan, best_of, passes_for, turns
+from annex_lab.bench import Attempt, Bench, Listener, Plan, best_of, turns
 from annex_lab.journal import Journal
 from annex_lab.programs.model import whole_output
 from annex_lab.sample import Sample
@@ -29,7 +29,7 @@ class Log(Listener):
 
 
 def plan(programs, allocators, rounds=2):
-    return Plan(programs, allocators, rounds, retries=0, patience_s=0, passes=1)
+    return Plan(programs, allocators, rounds, retries=0, patience_s=0)
 
 
 @pytest.fixture
@@ -54,32 +54,13 @@ def test_everybody_has_every_turn_equally_often():
         assert {order[place] for order in orders} == set(names)
 
 
-def test_the_fastest_of_the_undisturbed_runs_counts():
-    taken = [attempt(0.0, 2.0), attempt(0.0, 1.5), attempt(0.5, 1.0)]
-    assert best_of(taken).span_s == 1.5
+def test_the_undisturbed_run_counts():
+    taken = [attempt(0.3, 1.0), attempt(0.01, 0.1), attempt(0.2, 1.5)]
+    assert best_of(taken).span_s == 0.1
 
 
 def test_where_all_were_disturbed_the_least_disturbed_counts():
     assert best_of([attempt(0.5), attempt(0.2), attempt(0.4)]).foreign_s == 0.2
-
-
-def test_short_programs_run_more_often():
-    assert [passes_for(0.2, threaded) for threaded in (False, True)] == [2, 3]
-    assert [passes_for(seconds, False) for seconds in (0, 0.01, 0.15, 0.3, 0.9, 100)] == [5, 5, 3, 1, 1, 1]
-
-
-def test_passes_take_turns_and_are_one_sample(program, context, run, monkeypatch):
-    real, order = sample.run, []
-
-    def noted(program, context, preload, extra=None):
-        order.append(extra["WHO"] if extra else "")
-        return real(program, context, preload, extra)
-
-    monkeypatch.setattr(bench.sample, "run", noted)
-    two = [Allocator(name, None, "x", {"WHO": name}) for name in ("a", "b")]
-    outcome = run(dataclasses.replace(plan([program("/bin/true")], two, rounds=1), passes=3))
-    assert order == ["", "a", "b", *"abbaab"]
-    assert [(r.allocator, r.tries) for r in outcome.results] == [("a", 3), ("b", 3)]
 
 
 def test_disturbed_rounds_get_more_runs(program, context, run, monkeypatch):
@@ -91,7 +72,7 @@ def test_disturbed_rounds_get_more_runs(program, context, run, monkeypatch):
 
     monkeypatch.setattr(bench.quiet.Watch, "stop", stop)
     monkeypatch.setattr(bench.quiet, "wait_until_quiet", lambda patience: True)
-    one = dataclasses.replace(plan([program("/bin/true")], [GLIBC], rounds=1), passes=1, retries=5)
+    one = dataclasses.replace(plan([program("/bin/true")], [GLIBC], rounds=1), retries=5)
     (result,) = run(one).results
     assert (result.tries, result.disturbed) == (4, False)
 
@@ -116,7 +97,7 @@ def test_solo_is_not_put_under_several_threads_unasked(program, run):
 def test_an_allocator_that_fails_later_is_dropped_and_the_rest_goes_on(program, run, monkeypatch):
     real, count = sample.run, []
 
-    def fails_later(program, context, preload, extra=None):
+    def fails_later(program, context, preload, extra=None, has_support=False):
         count.append(1)
         if len(count) == 5:
             raise sample.RunFailed("no more")
@@ -124,7 +105,7 @@ def test_an_allocator_that_fails_later_is_dropped_and_the_rest_goes_on(program, 
 
     monkeypatch.setattr(bench.sample, "run", fails_later)
     log = Log()
-    outcome = run(dataclasses.replace(plan([program("/bin/true")], [GLIBC, Allocator("b", None, "x")]), passes=1), log)
+    outcome = run(plan([program("/bin/true")], [GLIBC, Allocator("b", None, "x")]), log)
     assert [f["allocator"] for f in outcome.failures] == ["b"]
     assert [(r.allocator, r.round) for r in outcome.results] == [("glibc", 0), ("glibc", 1)]
     assert log.runs == 1 + 2 * (1 + 2)

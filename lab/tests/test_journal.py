@@ -24,7 +24,7 @@ class Counted(Listener):
 @pytest.fixture
 def plan(program):
     programs = [program("/bin/true", name=name) for name in ("first", "second", "third")]
-    return Plan(programs, TWO, rounds=3, retries=0, patience_s=0, passes=1)
+    return Plan(programs, TWO, rounds=3, retries=0, patience_s=0)
 
 
 @pytest.fixture

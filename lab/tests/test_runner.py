@@ -96,3 +96,13 @@ def test_a_sleeper_switches(program, context):
 def test_report_without_a_run():
     with pytest.raises(RunFailed):
         sample.parse_report("")
+
+
+def test_what_a_support_thread_used_is_asked_for(program, context):
+    leaves = ("/bin/sh", "-c", 'echo "{\\"support_cpu_us\\":1500000}" >> "$ANNEX_STATS_FILE"; echo $ANNEX_STATS')
+    assert sample.run(program(*leaves), context, "", {}, has_support=True).support_cpu_s == 1.5
+    assert sample.run(program("/bin/true"), context, "", {}, has_support=True).support_cpu_s == 0
+    unasked = program("/bin/sh", "-c", 'test -z "$ANNEX_STATS_FILE"')
+    assert sample.run(unasked, context, "").support_cpu_s == 0
+    often = program("/bin/sh", "-c", 'test -z "$ANNEX_STATS"', times=3)
+    assert sample.run(often, context, "", {}, has_support=True).support_cpu_s == 0

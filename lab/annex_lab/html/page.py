@@ -92,7 +92,8 @@ def scatter(data: Data) -> list[plots.Picture]:
 
 
 def heats(data: Data) -> list[tuple[heat.Metric, heat.Table]]:
-    found = [(metric, heat.program_table(data, metric)) for metric in heat.METRICS.values()]
+    known = [metric for metric in heat.METRICS.values() if data.samples[metric.name].notna().any()]
+    found = [(metric, heat.program_table(data, metric)) for metric in known]
     return [(metric, table) for metric, table in found if not table.empty]
 
 

@@ -47,9 +47,9 @@ class Data:
     def __init__(self, document: dict):
         self.document = document
         columns = ["workload", "allocator", "threads", "round", "wall_s", "user_s", "sys_s", "peak_rss_kib"]
-        columns += ["minor_faults", "score", "disturbed"]
+        columns += ["minor_faults", "score", "disturbed", "support_cpu_s"]
         self.samples = pd.DataFrame(document["results"], columns=columns)
-        self.samples["cpu_s"] = self.samples["user_s"] + self.samples["sys_s"]
+        stats.with_cpu(self.samples)
 
     @cached_property
     def yardstick(self) -> str | None:

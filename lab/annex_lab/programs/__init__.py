@@ -12,7 +12,7 @@ GROUPS = {
     "exgen": "Exgen-Malloc: programs standing for SPEC's that allocate much",
 }
 SUITES = {
-    "quick": "a dozen, real and not, of one thread and of several, for a first answer",
+    "quick": "short runs of some, real and not, of one thread and of several, for a first answer",
     "papers": "what the papers measure, or what stands for it",
     "real": "real programs on generated inputs",
     "single": "those that allocate with one thread",

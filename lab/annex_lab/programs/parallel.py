@@ -28,7 +28,6 @@ PROGRAMS = [
         "threads.py",
         600000,
         PYTHON_ENV,
-        quick=True,
     ),
     _script(
         "perl-threads",
@@ -37,6 +36,7 @@ PROGRAMS = [
         "threads.pl",
         150,
         {"PERL_HASH_SEED": "0"},
+        quick=True,
     ),
     on_input(
         "xz",
@@ -57,6 +57,7 @@ PROGRAMS = [
         work=TEXT,
         argv=lambda context, text: ["/usr/bin/zstd", "-q", "-c", f"-T{context.threads}", "-9", text],
         needs=("zstd",),
+        quick=True,
     ),
     on_input(
         "pigz",
@@ -67,6 +68,7 @@ PROGRAMS = [
         work=TEXT,
         argv=lambda context, text: ["/usr/bin/pigz", "-k", "-n", "-c", "-p", context.threads, text],
         needs=("pigz",),
+        quick=True,
     ),
     on_input(
         "sort",
@@ -78,6 +80,7 @@ PROGRAMS = [
         argv=lambda context, text: ["/usr/bin/sort", f"--parallel={context.threads}", "-S", "600M", text],
         needs=("sort",),
         env={"LC_ALL": "C"},
+        quick=True,
     ),
     on_input(
         "git-pack-threads",

@@ -100,6 +100,7 @@ PROGRAMS = [
         120000,
         {"PERL_HASH_SEED": "0"},
         groups=("mallacc",),
+        quick=True,
     ),
     _script("lua-tables", "tables, closures, strings", ["/usr/bin/lua5.4"], "tables.lua", 50000, groups=("exgen",)),
     _script(
@@ -126,6 +127,7 @@ PROGRAMS = [
         argv=lambda _context, document: ["/usr/bin/xalan", "-in", document, "-xsl", SCRIPTS / "report.xsl"],
         needs=("xalan",),
         groups=("mallacc", "nextgen", "exgen"),
+        quick=True,
     ),
     on_input(
         "xmllint",
