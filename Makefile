@@ -29,6 +29,12 @@ bench: bench-deps venv  ## every allocator on a quick suite, under 10 minutes; r
 	@$(MAKE) --no-print-directory library PRESET=release
 	.venv/bin/annex-lab bench --suite quick --report build/bench/report
 
+ladder: bench-deps venv  ## what each of the offload flavour's protocols saves; build/bench/ladder/ladder.md and .svg
+	@$(MAKE) --no-print-directory library PRESET=release
+	.venv/bin/annex-lab bench --allocators ladder --workloads hashmap,bintree,larson,python-dicts,xalan --scale 0.3 \
+	  --rounds 7 --latency --report build/bench/ladder
+	.venv/bin/annex-lab ladder build/bench/ladder/results.json --report build/bench/ladder
+
 install: configure-install build  ## into PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install build/$(PRESET)
 

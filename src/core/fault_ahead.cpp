@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kShare = 32;  // of the heap
 constexpr size_t kLargestSmallPiece = size_t{256} << 10;
-constexpr size_t kMostAhead = size_t{4} << 20;
+constexpr size_t kLeastBeforeHuge = kHugePage / 2;
+constexpr size_t kMostBeforeHuge = 2 * kHugePage;
 
 constinit size_t peak_seen = 0;
 constinit size_t owed = 0;
@@ -37,10 +38,12 @@ bool fault_ahead() {
   os::Guard guard(arena_lock);
   const bool huge = slabs_want_huge_pages();
   const size_t share = (commitment.live / kShare) & ~(kGranule - 1);
-  const size_t piece = huge && share >= kHugePage ? kHugePage : std::clamp(share, kGranule, kLargestSmallPiece);
+  const bool by_huge_page = huge && share >= kHugePage * 3 / 4;
+  const size_t piece = by_huge_page ? kHugePage : std::clamp(share, kGranule, kLargestSmallPiece);
   if (commitment.peak != peak_seen) {
     peak_seen = commitment.peak;
-    const size_t ahead = std::clamp(share, piece, kMostAhead);
+    const size_t ahead =
+        by_huge_page ? std::clamp(share - std::min(share, kHugePage), kLeastBeforeHuge, kMostBeforeHuge) : piece;
     owed = ahead - std::min(commitment.dirty, ahead);
   }
   if (owed == 0 || os::options.purge_delay_ms == 0) {

@@ -3,12 +3,14 @@
 // goes back like any other where the heap stops growing.
 //
 //   growing   live has reached a new peak since the last look
-//   ahead     = clamp(live / 32, 64 KiB, 4 MiB)
-//   piece     = clamp(live / 32, 64 KiB, 256 KiB); where slabs want huge pages and live / 32 holds one, 2 MiB
+//   piece     = clamp(live / 32, 64 KiB, 256 KiB)                          ahead = one piece
+//               where slabs want huge pages and live >= 48 MiB, 2 MiB      ahead = clamp(live / 32 - 2 MiB, 1 MiB, 4
+//               MiB)
 //   growing   =>  owed = ahead - dirty;  each step, while something is owed, populates one piece
 //
-// So what is resident and unused is at most 1/32 of the heap and one piece (in a heap with huge pages, one of those:
-// its first touch brings all of it).
+// So what is resident and unused is at most 1/32 of the heap, or 3 MiB of more than 48 (in a smaller heap with huge
+// pages, one of those: its first touch brings all of it). One piece is being populated while the program uses another:
+// a thread that outruns the support core takes the faults of a third.
 #pragma once
 
 #include <cstddef>

@@ -42,6 +42,7 @@ struct HeapCounts {
   uint64_t heaps = 0;
   uint64_t refills = 0;
   uint64_t remote_batches = 0;
+  uint64_t support_cpu_us = 0;
 };
 
 void* allocate_zeroed(size_t bytes);

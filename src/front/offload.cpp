@@ -27,8 +27,8 @@ using support::Magazine;
 using support::Request;
 using support::support_core;
 
-constinit Magazine no_magazines[kClasses];
-constinit thread_local Magazine* thread_magazines = no_magazines;
+constinit support::Magazines no_magazines;
+constinit thread_local support::Magazines* thread_magazines = &no_magazines;
 
 namespace {
 
@@ -44,10 +44,7 @@ constinit bool exit_key_made = false;
 constinit os::Lock exit_key_lock;
 
 // The thread's client, whose magazines are its base; nullptr where it has none.
-Client* own_client() {
-  Magazine* magazines = thread_magazines;
-  return magazines == no_magazines ? nullptr : static_cast<Client*>(reinterpret_cast<support::Magazines*>(magazines));
-}
+Client* own_client() { return thread_magazines == &no_magazines ? nullptr : static_cast<Client*>(thread_magazines); }
 
 bool stashing() { return os::options.protocol == os::Protocol::kStash; }
 
@@ -56,7 +53,7 @@ bool stashing() { return os::options.protocol == os::Protocol::kStash; }
 // Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
 void end_thread(void* argument) {
   thread_ends = true;
-  thread_magazines = no_magazines;
+  thread_magazines = &no_magazines;
   support_core.close(static_cast<Client*>(argument));
 }
 
@@ -68,7 +65,7 @@ bool start_thread() {
   }
   Client* client = support_core.open();
   if (client == nullptr) return false;
-  thread_magazines = client->magazines;
+  thread_magazines = client;
   // May allocate (a second-level table for a high key), which by now works.
   if (exit_key_made) pthread_setspecific(exit_key, client);
   return true;
@@ -105,7 +102,7 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
 // --- stash ----------------------------------------------------------------------------------------------------------
 
 void set_limit(Client* client, SizeClass c, uint32_t limit) {
-  Magazine* magazine = &client->magazines[c];
+  Magazine* magazine = &(*client)[c];
   const uint32_t count = magazine->count();
   if (limit > support::usual_limit(c)) {
     void** wide = client->wide_slots + support::kSlotsFrom<support::widest_limit>[c] + 1;
@@ -120,34 +117,40 @@ void set_limit(Client* client, SizeClass c, uint32_t limit) {
 
 // Opened only when it is needed: a class that the thread does not use costs it no page.
 void open(Client* client, SizeClass c) {
-  if (client->magazines[c].base == nullptr) set_limit(client, c, support::usual_limit(c));
+  if ((*client)[c].room() == 0) set_limit(client, c, support::usual_limit(c));
 }
 
 // The magazine was empty when it was asked, and had overflowed before: it may hold twice as much, as far as what all of
 // them hold stays a small part of the heap.
 void widen(Client* client, SizeClass c) {
-  Magazine* magazine = &client->magazines[c];
+  Magazine* magazine = &(*client)[c];
   magazine->overflowed = false;
   const uint32_t limit = magazine->room();
-  const size_t share = commitment.touched.load(std::memory_order_relaxed) / 48;
+  const size_t share = commitment.touched.load(std::memory_order_relaxed) / 24;
   if (limit < support::widest_limit(c) && limit * block_size(c) <= share) {
     set_limit(client, c, std::min(2 * limit, support::widest_limit(c)));
   }
 }
 
+support::Handful next_handful(Client* client, SizeClass c) {
+  support::Handful handful = client->stash.take(c);
+  if (handful.mask == 0) {
+    handful = support::help(client, c);
+    if (client->bypass == 0) support::note_demand();
+  }
+  if (client->bypass == 0) client->stir();
+  return handful;
+}
+
 void* allocate_from(Client* client, SizeClass c) {
-  Magazine* magazine = &client->magazines[c];
+  Magazine* magazine = &(*client)[c];
   if (magazine->top == magazine->base) {
     open(client, c);
     if (magazine->overflowed) widen(client, c);
-    support::Handful handful = client->stash.take(c);
-    if (handful.mask == 0) {
-      handful = support::help(client, c);
-      if (client->bypass == 0) support::note_demand();
-    }
-    if (client->bypass == 0) client->stir();
-    if (handful.mask == 0) return out_of_memory();
-    magazine->top = magazine->base + spread(handful, c, magazine->base);
+    support::Handful& at_hand = client->at_hand[c];
+    if (at_hand.mask == 0) at_hand = next_handful(client, c);
+    if (at_hand.mask == 0) return out_of_memory();
+    magazine->top = magazine->base + spread(at_hand.split(), c, magazine->base);
   }
   return *--magazine->top;
 }
@@ -173,7 +176,7 @@ void send_half(Client* client, Magazine* magazine) {
 }
 
 void put_into(Client* client, SizeClass c, void* block) {
-  Magazine* magazine = &client->magazines[c];
+  Magazine* magazine = &(*client)[c];
   open(client, c);
   if (magazine->top[-1] == block) os::fatal(kFreedTwice, block);
   if (magazine->top == magazine->limit) {
@@ -260,6 +263,7 @@ HeapCounts count_heaps() {
     ++counts.heaps;
     counts.refills += client->helped.value();
   }
+  counts.support_cpu_us = support::support_cpu_us();
   return counts;
 }
 

@@ -13,7 +13,6 @@
 // Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,17 +24,9 @@ namespace annex::front {
 
 inline constexpr char kName[] = "offload";
 
-// By a byte of the class map: the magic of slabs of one granule, by which the fast path knows a block's start (see
-// core/granule.h), else 0.
-inline constexpr auto kMagicOfMark = [] {
-  std::array<uint32_t, 256> magic{};
-  for (SizeClass c = 0; c < kClasses; ++c) magic[support::mark_of(c)] = slab_magic(c);
-  return magic;
-}();
-
-// A thread without a client has magazines that are always empty and always full.
-extern constinit support::Magazine no_magazines[kClasses];
-extern constinit thread_local support::Magazine* thread_magazines [[gnu::tls_model("initial-exec")]];
+// Those of a thread without a client are closed, all of them.
+extern constinit support::Magazines no_magazines;
+extern constinit thread_local support::Magazines* thread_magazines [[gnu::tls_model("initial-exec")]];
 
 [[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
 [[gnu::noinline]] void release_slow(void* block) noexcept;
@@ -44,29 +35,29 @@ template <void* slow(size_t) = allocate_slow>
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
-  support::Magazine* magazine = &thread_magazines[class_of_tiny(bytes)];
-  void** const top = magazine->top;
-  if (top == magazine->base) [[unlikely]]
+  support::Magazine& magazine = (*thread_magazines)[class_of_tiny(bytes)];
+  void** const top = magazine.top;
+  void* const block = top[-1];
+  if (block == nullptr) [[unlikely]]
     return slow(bytes);
-  magazine->top = top - 1;
-  return top[-1];
+  magazine.top = top - 1;
+  return block;
 }
 
 [[gnu::always_inline]] inline void release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
     return release_slow(address);
-  const uint8_t mark = support::mapped.map[offset >> kGranuleShift];
-  const uint32_t magic = kMagicOfMark[mark];
-  if (static_cast<uint32_t>(offset % kGranule) * magic >= magic) [[unlikely]]
+  support::Magazine& magazine = thread_magazines->by_mark[support::mapped.map[offset >> kGranuleShift]];
+  // Not the start of a block of a slab of one granule?
+  if (static_cast<uint32_t>(offset % kGranule) * magazine.magic >= magazine.magic) [[unlikely]]
     return release_slow(address);
-  support::Magazine* magazine = &thread_magazines[mark - 1];
-  void** const top = magazine->top;
+  void** const top = magazine.top;
   // Or the block that was freed last, once more: the double free that is cheap to see.
-  if (top == magazine->limit || top[-1] == address) [[unlikely]]
+  if (top == magazine.limit || top[-1] == address) [[unlikely]]
     return release_slow(address);
   *top = address;
-  magazine->top = top + 1;
+  magazine.top = top + 1;
 }
 
 }  // namespace annex::front

@@ -135,7 +135,7 @@ size_t give_back() {
 
 Found look_up(const void* block) { return find(block); }
 bool resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
-HeapCounts count_heaps() { return {1, solo.heap.refills.value(), 0}; }
+HeapCounts count_heaps() { return {.heaps = 1, .refills = solo.heap.refills.value()}; }
 
 void start() {
   if (!libc_allocates_here() && !is_locked()) close_fast_paths();

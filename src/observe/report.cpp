@@ -37,6 +37,7 @@ constexpr Field kFields[] = {
     {"arenas", &annex_stats_t::arenas, false},
     {"slab_refills", &annex_stats_t::slab_refills, false},
     {"remote_batches", &annex_stats_t::remote_batches, false},
+    {"support_cpu_us", &annex_stats_t::support_cpu_us, false},
 };
 
 int add_region(const annex_region* region, void* context) {
@@ -76,6 +77,7 @@ annex_stats_t gather() {
   stats.heaps = counts.heaps;
   stats.slab_refills = counts.refills;
   stats.remote_batches = counts.remote_batches;
+  stats.support_cpu_us = counts.support_cpu_us;
   os::Guard guard(arena_lock);
   stats.reserved = commitment.reserved;
   stats.committed = commitment.committed;

@@ -4,7 +4,8 @@
 //
 //   magazines   the program's alone: per class, the blocks that malloc takes from and free puts into; larger where the
 //               program frees and allocates in turns
-//   stash       per class, a ring of handfuls that the support core has set aside for this thread, ahead of demand
+//   at hand     the program's alone: per class, a handful that it has begun to spread out into the magazine
+//   stash       per class, handfuls that the support core has set aside for this thread, ahead of demand
 //   freed       a ring of blocks on their way back
 //   mailbox     a request that wants an answer (large blocks; every call, under the paper's protocols)
 //
@@ -19,10 +20,12 @@
 #include <cstdint>
 
 #include "core/heap.h"
+#include "support/books.h"
 #include "support/handful.h"
 #include "support/mailbox.h"
 #include "support/ring.h"
 #include "support/segregated_heap.h"
+#include "support/stash.h"
 
 namespace annex::support {
 
@@ -34,14 +37,17 @@ constexpr uint32_t bounded(SizeClass c, size_t bytes, uint32_t least, uint32_t m
 
 // Of a magazine whose blocks flow one way, and of one where they go back and forth.
 constexpr uint32_t usual_limit(SizeClass c) { return bounded(c, 16384, 2, 64); }
-constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 262144, 4, 4096); }
+constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 1048576, 4, 16384); }
 
-// Blocks of one class, the last one in first out: [base, top) of room for [base, limit). A thread without a client has
-// magazines that are empty and full at once. base[-1] is null: no block.
+inline constinit void* no_block = nullptr;
+
+// Blocks of one class, the last one in first out: [base, top) of room for [base, limit). base[-1] is no block, by which
+// malloc sees that the magazine is empty. A closed one has no room.
 struct Magazine {
-  void** top = nullptr;
-  void** base = nullptr;
-  void** limit = nullptr;
+  void** top = &no_block + 1;
+  void** limit = &no_block + 1;
+  void** base = &no_block + 1;
+  uint32_t magic = 0;       // of slabs of one granule, by which free knows a block's start (core/granule.h); else 0
   bool overflowed = false;  // since it was last empty
 
   uint32_t count() const { return static_cast<uint32_t>(top - base); }
@@ -57,45 +63,20 @@ inline constexpr auto kSlotsFrom = [] {
   return from;
 }();
 
-inline constexpr uint32_t kStashSlots = 32;  // handfuls
-constexpr uint32_t stash_limit(SizeClass c) {
-  return std::clamp(static_cast<uint32_t>(131072 / (handful_of(c) * block_size(c))), 2u, kStashSlots);
-}
-
-class Stash {
- public:
-  // The program: a handful, empty where there is none.
-  Handful take(SizeClass c) {
-    const uint32_t from = taken_[c].load(std::memory_order_relaxed);
-    if (put_[c].load(std::memory_order_acquire) == from) return {};
-    const Handful handful = slots_[c][from % kStashSlots];
-    taken_[c].store(from + 1, std::memory_order_release);
-    return handful;
-  }
-
-  // The support core: how many handfuls lie there, and how many have ever been taken.
-  uint32_t taken(SizeClass c) const { return taken_[c].load(std::memory_order_acquire); }
-  uint32_t level(SizeClass c) const { return put_[c].load(std::memory_order_relaxed) - taken(c); }
-  // The caller has seen that there is room.
-  void put(SizeClass c, const Handful& handful) {
-    const uint32_t at = put_[c].load(std::memory_order_relaxed);
-    slots_[c][at % kStashSlots] = handful;
-    put_[c].store(at + 1, std::memory_order_release);
-  }
-
- private:
-  alignas(64) std::atomic<uint32_t> taken_[kClasses] = {};
-  alignas(64) std::atomic<uint32_t> put_[kClasses] = {};
-  alignas(64) Handful slots_[kClasses][kStashSlots] = {};
-};
-
 inline constexpr uint32_t kFreedSlots = 1024;
 
-// The program's alone. A base, so that a thread's magazines lead to its client.
+// By the class map's mark, so that free finds a magazine with one multiplication less; mark 0 has none that free would
+// use. The program's alone. A base, so that a thread's magazines lead to its client.
 struct Magazines {
-  Magazine magazines[kClasses];
+  Magazine by_mark[kClasses + 1];
+
+  Magazine& operator[](SizeClass c) { return by_mark[size_t{c} + 1]; }
+  void close(SizeClass c) {
+    (*this)[c] = {};
+    (*this)[c].magic = slab_magic(c);
+  }
 };
-static_assert(sizeof(Magazines) == sizeof(Magazine[kClasses]));
+static_assert(sizeof(Magazine) == 32);
 
 struct Client : Magazines {
   // Between the two.
@@ -105,13 +86,13 @@ struct Client : Magazines {
   alignas(64) std::atomic<uint32_t> activity{0};  // the program: one more for each use of stash or freed
 
   // The program's alone.
+  alignas(64) Handful at_hand[kClasses] = {};  // what is left of the handful that it took last
   uint32_t bypass = 0;  // hand-overs for which the thread does without the support core, which is slower than it
 
   // The support core's, or of whoever holds the heap's lock in its stead.
   alignas(64) SegregatedHeap heap;  // where the thread's blocks are from
   uint16_t target[kClasses] = {};   // how full the stash is kept
-  uint32_t taken_seen[kClasses] = {};
-  Counter helped;  // times that the thread took blocks itself
+  Counter helped;                   // times that the thread took blocks itself
 
   // The support thread's alone.
   uint32_t activity_seen = 0;

@@ -16,6 +16,13 @@ struct Handful {
   uint64_t mask = 0;      // 0: none, memory is exhausted
 
   uint32_t count() const { return static_cast<uint32_t>(std::popcount(mask)); }
+
+  // Takes out of it those of its blocks that are among the 16 places from its first on.
+  Handful split() {
+    const Handful part = {first, mask & (uint64_t{0xffff} << std::countr_zero(mask))};
+    mask &= ~part.mask;
+    return part;
+  }
 };
 
 // How many blocks make a handful: as many as make 16 KiB, at least one.
@@ -26,16 +33,22 @@ constexpr uint32_t handful_of(SizeClass c) {
 
 // Writes the blocks' addresses, the lowest last; returns how many there are.
 inline uint32_t spread(const Handful& handful, SizeClass c, void** out) {
+  if (handful.mask == 0) return 0;
   const size_t size = block_size(c);
-  uint32_t count = 0;
-  if (handful.mask == ~uint64_t{0}) {
-    for (char* block = handful.first + 63 * size; count < 64; block -= size) out[count++] = block;
+  const int lowest = std::countr_zero(handful.mask);
+  const uint64_t mask = handful.mask >> lowest;
+  char* const first = handful.first + static_cast<unsigned>(lowest) * size;
+  if ((mask & (mask + 1)) == 0) {  // side by side, as fresh blocks are
+    const uint32_t count = static_cast<uint32_t>(std::countr_one(mask));
+    char* block = first + count * size;
+    for (uint32_t i = 0; i < count; ++i) out[i] = block -= size;
     return count;
   }
-  for (uint64_t mask = handful.mask; mask != 0;) {
-    const unsigned highest = 63 - static_cast<unsigned>(std::countl_zero(mask));
-    out[count++] = handful.first + highest * size;
-    mask &= ~(uint64_t{1} << highest);
+  uint32_t count = 0;
+  for (uint64_t left = mask; left != 0;) {
+    const unsigned highest = 63 - static_cast<unsigned>(std::countl_zero(left));
+    out[count++] = first + highest * size;
+    left &= ~(uint64_t{1} << highest);
   }
   return count;
 }

@@ -1,6 +1,9 @@
 // The support core: see support_core.h.
 #include "support/support_core.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
@@ -26,28 +29,26 @@ Client* new_client() {
   void* room = os::reserve(bytes, os::page_size());
   if (room == nullptr || !os::commit(room, bytes)) return nullptr;
   os::advise_huge(room, bytes, false);
-  // Fresh pages are zero, and so is a new client: constructing it would touch all of them.
-  return static_cast<Client*>(room);
+  // Fresh pages are zero, and so is most of a new client: constructing it would touch all of them.
+  Client* client = static_cast<Client*>(room);
+  for (SizeClass c = 0; c < kClasses; ++c) client->close(c);
+  return client;
 }
 
-// A class whose stash is used is kept at its target; one that ran low gets a higher one. At most about kFill handfuls,
-// so that whoever waits for the lock does not wait long; true where there may be more to do.
+// Keeps each class's stash at its target: fills it up when a quarter is gone, to more where all was gone. At most about
+// kFill handfuls, so that whoever waits for the lock does not wait long; true where there may be more to do.
 bool fill(Client* client) {
   os::Guard guard(client->heap.lock);
   uint32_t filled_up = 0;
   for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
     uint32_t target = client->target[c];
-    if (target == 0) continue;
-    const uint32_t taken = client->stash.taken(c);
-    const uint32_t level = client->stash.level(c);
-    const uint32_t used = taken - client->taken_seen[c];
-    if (used == 0 && level > 0) continue;
-    client->taken_seen[c] = taken;
-    if (used > target / 2 && level < target / 2 && target < target_limit(c)) {
-      target = std::min(2 * target, target_limit(c));
-      client->target[c] = static_cast<uint16_t>(target);
+    if (target == 0 || !client->stash.misses(c, target, std::max(target / 4, 1u))) continue;
+    uint32_t missing = client->stash.missing(c, target);
+    if (missing == target && target < target_limit(c)) {
+      missing += std::min(2 * target, target_limit(c)) - target;
+      client->target[c] = static_cast<uint16_t>(missing);
     }
-    for (uint32_t i = level; i < target; ++i, ++filled_up) {
+    for (; missing > 0; --missing, ++filled_up) {
       const Handful handful = client->heap.take(c, handful_of(c));
       if (handful.mask == 0) break;
       client->stash.put(c, handful);
@@ -147,11 +148,12 @@ void empty(Client* client) {
   }
   absorb_all(client);
   for (SizeClass c = 0; c < kClasses; ++c) {
-    Magazine& magazine = client->magazines[c];
+    const Magazine magazine = (*client)[c];
+    client->close(c);
     SegregatedHeap::put_back(magazine.base, magazine.count());
-    magazine = {};
     void* blocks[kLargestHandful];
     while (const uint32_t count = spread(client->stash.take(c), c, blocks)) SegregatedHeap::put_back(blocks, count);
+    SegregatedHeap::put_back(blocks, spread(std::exchange(client->at_hand[c], {}), c, blocks));
   }
   os::Guard guard(client->heap.lock);
   client->heap.flush();

@@ -33,7 +33,8 @@ constexpr uint32_t kWakeDemand = 32;
 
 constinit os::HelperThread thread;
 std::atomic<uint32_t> state{kNone};
-std::atomic<uint32_t> demand{0};     // times that a program thread helped itself, since the last change of state
+std::atomic<uint32_t> demand{0};  // times that a program thread helped itself, since the last change of state
+std::atomic<long> thread_id{0};
 std::atomic<uint32_t> waker_cpu{0};  // where the program ran that started or woke the thread
 
 uint64_t now_ns() {
@@ -151,6 +152,7 @@ void tidy() {
 }
 
 void run() {
+  thread_id.store(os::system_call(SYS_gettid), std::memory_order_relaxed);
   uint64_t nap = kShortestNapNs;
   for (;;) {
     bind_to_one();
@@ -207,8 +209,19 @@ void note_demand() {
   os::system_call(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAKE_PRIVATE, 1);
 }
 
+uint64_t support_cpu_us() {
+  const long id = thread_id.load(std::memory_order_relaxed);
+  if (id == 0) return 0;
+  // The kernel's name for the clock of a thread's CPU time (time/posix-cpu-timers: per thread, scheduled time).
+  const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(id) << 3 | 6);
+  struct timespec time = {};
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+}
+
 void forget_support_thread_after_fork() {
   thread.forget_after_fork();
+  thread_id.store(0, std::memory_order_relaxed);
   state.store(kNone, std::memory_order_relaxed);
   demand.store(0, std::memory_order_relaxed);
 }

@@ -25,6 +25,9 @@ bool awake();
 // A program thread had to help itself. It holds no lock.
 void note_demand();
 
+// Microseconds of CPU that the support thread has used; 0 where there is none.
+uint64_t support_cpu_us();
+
 // In a forked child, which has no support thread.
 void forget_support_thread_after_fork();
 

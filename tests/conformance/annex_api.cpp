@@ -116,8 +116,9 @@ TEST_F(AnnexApi, JsonCarriesTheStats) {
   const std::string json(text.data(), written);
   EXPECT_EQ(json.front(), '{');
   EXPECT_NE(json.find('}'), std::string::npos);
-  for (const char* name : {"reserved", "committed", "metadata", "used", "used_spans", "slabs", "dirty", "peak_in_use",
-                           "purged_total", "huge_page_bytes", "heaps", "arenas", "slab_refills", "remote_batches"}) {
+  for (const char* name :
+       {"reserved", "committed", "metadata", "used", "used_spans", "slabs", "dirty", "peak_in_use", "purged_total",
+        "huge_page_bytes", "heaps", "arenas", "slab_refills", "remote_batches", "support_cpu_us"}) {
     EXPECT_NE(json.find("\"" + std::string(name) + "\":"), std::string::npos) << name << " in " << json;
   }
 }

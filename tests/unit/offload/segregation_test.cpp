@@ -32,7 +32,7 @@ std::vector<Range> metadata() {
           {reinterpret_cast<char*>(books[0].bitmap(first)), whole((granules - first) * kBitmapBytes)}};
 }
 
-Client* own_client() { return static_cast<Client*>(reinterpret_cast<Magazines*>(front::thread_magazines)); }
+Client* own_client() { return static_cast<Client*>(front::thread_magazines); }
 
 void protect(const std::vector<Range>& ranges, int protection) {
   for (const Range& range : ranges) ASSERT_EQ(mprotect(range.start, range.bytes, protection), 0);
@@ -61,7 +61,7 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
       EXPECT_EQ(annex_usable_size(mine[i + 24]), 64u);
     }
     for (size_t i = 0; i < 24; ++i) {
-      if (client->magazines[class_of(64)].count() == 0) ++from_stash;
+      if ((*client)[class_of(64)].count() == 0) ++from_stash;
       mine[i] = annex_malloc(64);
     }
   }
@@ -80,7 +80,7 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   for (void*& block : mine) block = annex_malloc(96);
   Client* client = own_client();
   while (wants(client)) serve(client);
-  const uint32_t stashed = client->stash.level(c);
+  const uint32_t stashed = kStashSlots - client->stash.missing(c, kStashSlots);
   ASSERT_GT(stashed, 0u);
   for (void* block : mine) annex_free(block);
   std::vector<void*> taken(widest_limit(c) + kLargestHandful * kStashSlots);
@@ -89,8 +89,10 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   client->heap.lock.lock();
   arena_lock.lock();
   protect(ranges, PROT_NONE);
-  while (client->stash.level(c) > 0 || client->magazines[c].count() > 0) taken[count++] = annex_malloc(96);
-  const uint32_t room = std::min(client->magazines[c].room(), count);
+  while (client->stash.missing(c, kStashSlots) < kStashSlots || client->at_hand[c].mask != 0 ||
+         (*client)[c].count() > 0)
+    taken[count++] = annex_malloc(96);
+  const uint32_t room = std::min((*client)[c].room(), count);
   for (uint32_t i = 0; i < room; ++i) annex_free(taken[--count]);
   const uint32_t sent = client->freed.push(taken.data(), std::min(count, kFreedSlots));
   client->stir();

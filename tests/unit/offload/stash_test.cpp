@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "support/client.h"
 
@@ -16,10 +17,10 @@ TEST(Stash, HandsOverEachHandfulOnce) {
   constexpr uint64_t kHandfuls = 200000;
   std::thread filler([&] {
     for (uint64_t next = 0; next < kHandfuls;) {
-      if (stash->level(3) == kStashSlots) {
-        std::this_thread::yield();
-      } else {
+      if (stash->misses(3, kStashSlots, 1)) {
         stash->put(3, handful(next++));
+      } else {
+        std::this_thread::yield();
       }
     }
   });
@@ -34,9 +35,26 @@ TEST(Stash, HandsOverEachHandfulOnce) {
     ++expected;
   }
   filler.join();
-  EXPECT_EQ(stash->level(3), 0u);
-  EXPECT_EQ(stash->taken(3), kHandfuls);
-  EXPECT_EQ(stash->taken(4), 0u);
+  EXPECT_EQ(stash->missing(3, kStashSlots), kStashSlots);
+  EXPECT_EQ(stash->take(4).mask, 0u);
+}
+
+TEST(Stash, KnowsWhatIsMissing) {
+  const auto stash = std::make_unique<Stash>();
+  for (uint64_t next = 0; next < 100; ++next) {
+    EXPECT_EQ(stash->missing(5, 8), 8u);
+    EXPECT_TRUE(stash->misses(5, 8, 8));
+    for (uint64_t i = 0; i < 8; ++i) stash->put(5, handful(8 * next + i));
+    EXPECT_EQ(stash->missing(5, 8), 0u);
+    EXPECT_EQ(stash->missing(5, 12), 4u);
+    EXPECT_EQ(stash->missing(5, 4), 0u);
+    for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(stash->take(5).first, handful(8 * next + i).first);
+    EXPECT_EQ(stash->missing(5, 8), 3u);
+    EXPECT_TRUE(stash->misses(5, 8, 3));
+    EXPECT_FALSE(stash->misses(5, 8, 4));
+    while (stash->take(5).mask != 0) {
+    }
+  }
 }
 
 TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
@@ -55,13 +73,24 @@ TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
   EXPECT_EQ(spread(Handful{}, 0, nullptr), 0u);
 }
 
+TEST(Handful, SplitsFromItsFirstPlaceOn) {
+  Handful some = {reinterpret_cast<char*>(0x10000), 0xff00ff0000ff0080};
+  std::vector<uint64_t> parts;
+  while (some.mask != 0) {
+    const Handful part = some.split();
+    EXPECT_EQ(part.first, some.first);
+    parts.push_back(part.mask);
+  }
+  EXPECT_EQ(parts, (std::vector<uint64_t>{0x7f0080, 0x800000, 0xff0000000000, 0xff00000000000000}));
+}
+
 TEST(Stash, LimitsFollowTheSizeOfBlocks) {
   for (SizeClass c = 0; c < kClasses; ++c) {
     EXPECT_LE(handful_of(c), usual_limit(c));
     EXPECT_LE(usual_limit(c), widest_limit(c));
     EXPECT_GE(stash_limit(c), 2u);
     EXPECT_LE(stash_limit(c), kStashSlots);
-    EXPECT_LE(widest_limit(c) * block_size(c), 262144u);
+    EXPECT_LE(widest_limit(c) * block_size(c), 1048576u);
   }
 }
 
