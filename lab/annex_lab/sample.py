@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +105,18 @@ def _ended(process: subprocess.Popen, limit_s: float) -> bool:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def _bound_to(cpus: tuple[int, ...]) -> Iterator[None]:
+    """What is started within inherits it. (taskset would be one more program that the environment reaches.)"""
+    before = os.sched_getaffinity(0)
+    try:
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 class _Started:
     """The runner with its program; its own files are in the scratch folder."""
 
@@ -112,13 +125,13 @@ class _Started:
         self.report, self.out, self.err = scratch / "report", scratch / "stdout", scratch / "stderr"
         self.report.unlink(missing_ok=True)
         argv = [native.runner(), self.report, preload, command.times, command.stdin or "/dev/null", self.out, self.err]
-        bound = ["taskset", "-c", ",".join(map(str, context.cpus))] if context.cpus else []
-        self.process = subprocess.Popen(
-            bound + [str(part) for part in argv] + command.argv,
-            env=environment({**command.env, **extra}),
-            cwd=command.cwd or scratch,
-            start_new_session=True,
-        )
+        with _bound_to(context.cpus):
+            self.process = subprocess.Popen(
+                [str(part) for part in argv] + command.argv,
+                env=environment({**command.env, **extra}),
+                cwd=command.cwd or scratch,
+                start_new_session=True,
+            )
 
     def program_pid(self) -> int | None:
         text = self.report.read_text() if self.report.exists() else ""

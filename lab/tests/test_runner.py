@@ -1,6 +1,7 @@
 """The runner reports the program alone, and only the program gets LD_PRELOAD."""
 
 import dataclasses
+import os
 import resource
 import time
 from pathlib import Path
@@ -106,3 +107,11 @@ def test_what_a_support_thread_used_is_asked_for(program, context):
     assert sample.run(unasked, context, "").support_cpu_s == 0
     often = program("/bin/sh", "-c", 'test -z "$ANNEX_STATS"', times=3)
     assert sample.run(often, context, "", {}, has_support=True).support_cpu_s == 0
+
+
+def test_bound_to_the_cpus_asked_for_and_nobody_else(program, context):
+    before = os.sched_getaffinity(0)
+    one = min(before)
+    asks = program("/bin/grep", "Cpus_allowed_list", "/proc/self/status", output=lambda out: out.decode().split()[1])
+    assert sample.run(asks, dataclasses.replace(context, cpus=(one,)), "").output == str(one)
+    assert os.sched_getaffinity(0) == before
