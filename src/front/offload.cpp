@@ -125,11 +125,9 @@ void open(Client* client, SizeClass c) {
 void widen(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   magazine->overflowed = false;
-  const uint32_t limit = magazine->room();
-  const size_t share = commitment.touched.load(std::memory_order_relaxed) / 24;
-  if (limit < support::widest_limit(c) && limit * block_size(c) <= share) {
-    set_limit(client, c, std::min(2 * limit, support::widest_limit(c)));
-  }
+  const uint32_t limit = std::min(2 * magazine->room(), support::widest_limit(c));
+  const size_t share = commitment.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
+  if (limit > magazine->room() && limit * block_size(c) <= share) set_limit(client, c, limit);
 }
 
 support::Handful next_handful(Client* client, SizeClass c) {
@@ -151,6 +149,7 @@ void* allocate_from(Client* client, SizeClass c) {
     if (at_hand.mask == 0) at_hand = next_handful(client, c);
     if (at_hand.mask == 0) return out_of_memory();
     magazine->top = magazine->base + spread(at_hand.split(), c, magazine->base);
+    client->stash.fetch(c);
   }
   return *--magazine->top;
 }
@@ -163,6 +162,8 @@ void send_half(Client* client, Magazine* magazine) {
   uint32_t sent = 0;
   if (client->bypass > 0) {
     --client->bypass;
+  } else if (half > support::kFreedSlots / 2) {
+    // So many at once cost little each, and are not sent only to be in the way of the rest.
   } else if (support::awake()) {
     sent = client->freed.push(magazine->base, half);
     client->stir();

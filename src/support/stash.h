@@ -1,8 +1,8 @@
 // The stash: per class, a ring of handfuls that the support core sets aside for a program thread, ahead of demand.
 //
-// A slot says itself whether it is full, so the two sides share no index: the program takes the oldest handful and marks
-// its slot empty, and the support core looks whether the slots that it filled first are empty again. A cache line of
-// slots moves between the cores once for its four handfuls; the program fetches the next one ahead.
+// A slot says itself whether it is full, so the two sides share no index: the program takes the oldest handful and
+// marks its slot empty, and the support core looks whether the slots that it filled first are empty again. A cache line
+// of slots moves between the cores once for its four handfuls; the program fetches it some blocks before it needs it.
 //
 // Synchronization: one thread takes; one at a time fills (under its heap's lock).
 #pragma once
@@ -31,9 +31,10 @@ class Stash {
     const Handful handful = {slot.first, mask};
     slot.mask.store(0, std::memory_order_release);
     taken_[c] = at + 1;
-    if ((at + 1) % kSlotsOfALine == 0) __builtin_prefetch(&slots_[c][(at + 1) % kStashSlots], 1);
     return handful;
   }
+  // Soon there will be a take.
+  void fetch(SizeClass c) const { __builtin_prefetch(&slots_[c][taken_[c] % kStashSlots]); }
 
   // The support core: how many handfuls are missing from `wanted` (at most kStashSlots).
   uint32_t missing(SizeClass c, uint32_t wanted) const {
@@ -56,7 +57,6 @@ class Stash {
     char* first;
     std::atomic<uint64_t> mask;  // 0: the slot is empty
   };
-  static constexpr uint32_t kSlotsOfALine = 64 / sizeof(Slot);
 
   bool empty(SizeClass c, uint32_t at) const {
     return slots_[c][at % kStashSlots].mask.load(std::memory_order_acquire) == 0;

@@ -77,10 +77,12 @@ Client* SupportCore::open() {
   Client* client = pool_;
   if (client != nullptr) {
     pool_ = client->next_pooled;
+    ++open_clients_;
     return client;
   }
   client = new_client();
   if (client == nullptr) return nullptr;
+  ++open_clients_;
   client->next_of_all = all_.load(std::memory_order_relaxed);
   all_.store(client, std::memory_order_release);
   return client;
@@ -91,6 +93,7 @@ void SupportCore::close(Client* client) {
   os::Guard guard(lock_);
   client->next_pooled = pool_;
   pool_ = client;
+  --open_clients_;
 }
 
 template <class Act>

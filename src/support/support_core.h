@@ -32,6 +32,8 @@ class SupportCore {
   void close(Client* client);
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
+  // How many are some thread's now.
+  uint32_t open_clients() const { return open_clients_.load(std::memory_order_relaxed); }
 
   // For small blocks of threads that have no client.
   SegregatedHeap orphans;
@@ -49,6 +51,7 @@ class SupportCore {
   os::Lock lock_;  // of pool and list
   Client* pool_ = nullptr;
   std::atomic<Client*> all_{nullptr};  // grows at its front
+  std::atomic<uint32_t> open_clients_{0};
 };
 
 extern constinit SupportCore support_core;
