@@ -1,7 +1,7 @@
 """The offload flavour's protocols as a ladder: what each step, with one thing less to wait for, saves, and why.
 
-From a run of `annex-lab bench --allocators ladder --latency`. Each step is set against the shared flavour, paired round
-by round: wall time, the program's own CPU time (without the support thread's), CPU time in all. The reasons are the
+From a run of `annex-lab bench --allocators ladder --latency`. Each step is set against the shared flavour:
+wall time, the program's own CPU time (without the support thread's), CPU time in all. The reasons are the
 times of the calls: how long half of malloc's and of free's took at most, and how many took longer than a round trip
 between two cores does.
 """
@@ -76,7 +76,7 @@ def as_markdown(document: dict, rungs: list[Rung]) -> str:
         "",
         f"Made by: `{document['options']['command']}`",
         "",
-        f"Against {BASE}, paired round by round; in brackets the 95 % interval of the noise.",
+        f"Against {BASE}, each by its fastest quarter of rounds; in brackets the 95 % interval of the noise.",
         "",
         f"| {' | '.join(heads)} |",
         f"|{'---|' * len(heads)}",

@@ -97,8 +97,9 @@ class Report:
         lines = [
             f"## {subject} against each, geometric means",
             "",
-            f"{subject} / the other, paired round by round: below 1 {subject} is better. In brackets the 95 % interval "
-            "of the noise; a ratio whose interval holds 1 is no difference. Losses beyond it are bold.",
+            f"{subject} / the other, each by its fastest quarter of the same rounds: below 1 {subject} is better. "
+            "In brackets the 95 % interval of the noise; a ratio whose interval holds 1 is no difference. Losses "
+            "beyond it are bold.",
         ]
         any_row = False
         for metric in TABLED:

@@ -1,15 +1,14 @@
 """From samples to numbers: medians, spreads, paired ratios and their geometric means by group.
 
-Two allocators are compared round by round: their samples of one round were taken within seconds of each other, so a
-machine that changes its speed from minute to minute changes both. The ratio on a program is the middle of its rounds'
-ratios (Hodges and Lehmann's: the median of the means of all pairs of rounds, which shrugs off a disturbed round as the
-median does, and otherwise wastes less of what was measured), and the 95 % interval is the bootstrap's: rounds are drawn
-anew, with replacement. It covers the noise of measuring, not the choice of programs.
+Two allocators are compared over the same rounds, in which they take turns within seconds of each other, so a machine
+that changes its speed from minute to minute changes both. The ratio on a program is that of the geometric means of
+either's fastest quarter of rounds: what else goes on can only slow a run down, and does so for some allocators more
+than for others (docs/benchmarking.md has how far two runs agree). The 95 % interval is the bootstrap's: rounds are
+drawn anew, with replacement, the same ones for both. It covers the noise of measuring, not the choice of programs.
 """
 
 import math
 import statistics
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,7 @@ SHOWN = ("cpu_s", "own_cpu_s", "score", "peak_rss_kib", "minor_faults")
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
 LEAST = 7  # programs in a group, or a mean of them says no more than they do one by one
 RESAMPLES = 400
-MOST_AT_ONCE = 2_000_000  # numbers in memory while resampling
+QUARTER = 4
 ENOUGH_ROUNDS = 3  # for an interval
 
 
@@ -122,45 +121,40 @@ def _logarithms(rounds: pd.DataFrame) -> np.ndarray:
     return np.log(np.where(values > 0, values, np.nan))
 
 
-def _middle(rounds: np.ndarray) -> np.ndarray:
-    """Hodges and Lehmann's estimate along the first axis."""
-    first, second = np.triu_indices(len(rounds))
-    means = (rounds[first] + rounds[second]) / 2
-    if not np.isnan(means).any():
-        return np.median(means, axis=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of nothing: NaN
-        return np.nanmedian(means, axis=0)
+def _fastest(rounds: np.ndarray) -> np.ndarray:
+    """The mean of the lowest quarter along the first axis."""
+    return np.sort(rounds, axis=0)[: math.ceil(len(rounds) / QUARTER)].mean(axis=0)
 
 
 class _Pairs:
-    """Logarithms of the paired ratios on one program, every allocator (row) against every other (column)."""
+    """Logarithms of the ratios on one program, every allocator (row) against every other (column); NaN: no ratio."""
 
     def __init__(self, logarithms: np.ndarray):
-        count, columns = logarithms.shape
-        above = np.triu_indices(columns, 1)
-        differences = logarithms[:, above[0]] - logarithms[:, above[1]]  # round x pair
-        self.point = _square(_middle(differences), above, columns)
-        if count < ENOUGH_ROUNDS:
-            self.all_draws = np.full((RESAMPLES, columns, columns), np.nan)
+        columns = logarithms.shape[1]
+        self.point = np.full((columns, columns), np.nan)
+        self.all_draws = np.full((RESAMPLES, columns, columns), np.nan)  # resample x allocator x against
+        missing = np.isnan(logarithms)
+        self._enter(logarithms, np.flatnonzero(~missing.any(axis=0)))
+        for one in np.flatnonzero(missing.any(axis=0)):  # only the rounds that both have
+            for other in range(columns):
+                self._enter(logarithms[~missing[:, one] & ~missing[:, other]], np.array([one, other]))
+
+    def _enter(self, rounds: np.ndarray, which: np.ndarray) -> None:
+        """The ratios of those columns, each against each, from these rounds."""
+        values = rounds[:, which]
+        if not values.size:
             return
-        drawn = np.random.default_rng(1).integers(count, size=(count, RESAMPLES))
-        at_once = max(1, MOST_AT_ONCE // max(1, count * (count + 1) // 2 * differences.shape[1]))
-        parts = [_middle(differences[drawn[:, i : i + at_once]]) for i in range(0, RESAMPLES, at_once)]
-        draws = np.concatenate(parts)
-        draws[:, np.sum(~np.isnan(differences), axis=0) < ENOUGH_ROUNDS] = np.nan
-        self.all_draws = _square(draws, above, columns)  # resample x allocator x against; NaN from too few rounds
+        rows, against = np.ix_(which, which)
+        means = _fastest(values)
+        self.point[rows, against] = means[:, None] - means[None, :]
+        count = len(values)
+        if count >= ENOUGH_ROUNDS:
+            drawn = np.random.default_rng(1).integers(count, size=(count, RESAMPLES))
+            means = _fastest(values[drawn])
+            self.all_draws[:, rows, against] = means[:, :, None] - means[:, None, :]
 
     def draws(self, allocator: int, against: int) -> np.ndarray:
         return self.all_draws[:, allocator, against]
-
-
-def _square(pairs: np.ndarray, above: tuple[np.ndarray, np.ndarray], columns: int) -> np.ndarray:
-    """Of a value for each pair (last axis), each against each: the other half has the opposite sign."""
-    square = np.zeros((*pairs.shape[:-1], columns, columns))
-    square[..., above[0], above[1]] = pairs
-    square[..., above[1], above[0]] = -pairs
-    return square
 
 
 def interval(draws) -> tuple[float | None, float | None]:

@@ -108,7 +108,7 @@ class Data:
         return {threads: stats.Samples(results) for threads, results in by_threads.items()}
 
     def ratio(self, row: Row, allocator: str, metric: str) -> Ratio | None:
-        """The middle of the rounds' ratios, as in the geometric means; None where no round has both above zero."""
+        """Of the fastest quarters of rounds, as in the geometric means; None where no round has both above zero."""
         if self.yardstick is None or row.threads is None:
             return None
         found = self._statistics[row.threads].ratio(row.workload, allocator, self.yardstick, metric)
