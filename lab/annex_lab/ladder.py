@@ -84,7 +84,7 @@ def as_markdown(document: dict, rungs: list[Rung]) -> str:
     for rung in rungs:
         cells = [rung.program, rung.step, *(_ratio(rung.ratios[metric]) for metric in METRICS)]
         for call in rung.calls.values():
-            cells += [text.nanoseconds(call.half_ns), text.nanoseconds(call.tail_ns), f"{100 * call.waited:.2g} %"]
+            cells += [text.nanoseconds(call.half_ns), text.nanoseconds(call.tail_ns), f"{100 * call.waited:.3g} %"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
