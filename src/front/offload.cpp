@@ -120,14 +120,17 @@ void open(Client* client, SizeClass c) {
   if ((*client)[c].room() == 0) set_limit(client, c, support::usual_limit(c));
 }
 
-// The magazine was empty when it was asked, and had overflowed before: it may hold twice as much, as far as what all of
-// them hold stays a small part of the heap.
+// The magazine was empty when it was asked, and had overflowed before: it may hold twice as much, as long as what all
+// wide ones may hold, of all threads, stays a small part of the heap.
 void widen(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   magazine->overflowed = false;
   const uint32_t limit = std::min(2 * magazine->room(), support::widest_limit(c));
   const size_t share = commitment.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
-  if (limit > magazine->room() && limit * block_size(c) <= share) set_limit(client, c, limit);
+  const size_t more = (limit - magazine->room()) * block_size(c);
+  if (more == 0 || client->widened + more > share) return;
+  client->widened += more;
+  set_limit(client, c, limit);
 }
 
 support::Handful next_handful(Client* client, SizeClass c) {

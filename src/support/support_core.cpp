@@ -150,6 +150,7 @@ void empty(Client* client) {
     for (uint16_t& target : client->target) target = 0;
   }
   absorb_all(client);
+  client->widened = 0;
   for (SizeClass c = 0; c < kClasses; ++c) {
     const Magazine magazine = (*client)[c];
     client->close(c);
