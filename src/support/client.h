@@ -87,7 +87,7 @@ struct Client : Magazines {
 
   // The program's alone.
   alignas(64) Handful at_hand[kClasses] = {};  // what is left of the handful that it took last
-  size_t widened = 0;   // bytes that its magazines may hold more than usual
+  size_t widened = 0;                          // bytes that its magazines may hold more than usual
   uint32_t bypass = 0;  // hand-overs for which the thread does without the support core, which is slower than it
 
   // The support core's, or of whoever holds the heap's lock in its stead.
