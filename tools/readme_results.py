@@ -47,7 +47,7 @@ def each_program(report: Report, metric: str, title: str, factor: float) -> str:
 
 
 def losses(report: Report, metric: str) -> str:
-    """What Annex loses to the best of the others, beyond the noise: solo in programs of one thread, else shared."""
+    """What Annex loses to the best of the others, beyond the noise: by solo where it loses, else by shared."""
     behind = {
         one.program: one
         for subject in ("annex", "annex-solo")

@@ -64,7 +64,7 @@ class Listener:
 
 def turns(allocators: list[Allocator], round_: int) -> list[Allocator]:
     """The order of this round: everybody is first, second, ... equally often."""
-    by = round_ % max(1, len(allocators))
+    by = round_ % len(allocators)
     return allocators[by:] + allocators[:by]
 
 
@@ -209,6 +209,8 @@ class Bench:
         program = one.program
         waiting = [a for a in one.well if not self.outcome.has(program.name, a.name, round_)]
         self.listener.done(program.name, len(one.well) - len(waiting))
+        if not waiting:
+            return
         attempts: dict[str, list[Attempt]] = {allocator.name: [] for allocator in waiting}
         for again in range(1 + self.patience.retries):
             if again:

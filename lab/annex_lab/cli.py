@@ -159,7 +159,7 @@ def bench(
     cpus: Annotated[str, typer.Option(help="0,1: bind the programs to these CPUs")] = "",
     count: Annotated[bool, typer.Option("--count", help="also count instructions, cache misses (callgrind)")] = False,
     latency: Annotated[bool, typer.Option("--latency", help="also time every call of malloc and free")] = False,
-    retries: Annotated[int, typer.Option(min=0, help="more runs where all of a round were disturbed")] = 2,
+    retries: Annotated[int, typer.Option(min=0, help="more runs in place of one that was disturbed")] = 2,
     patience: Annotated[float, typer.Option(min=0, help="seconds to wait for a quiet machine before a round")] = 3.0,
     stdin: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="standard input of a command of your own")

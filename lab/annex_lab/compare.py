@@ -14,7 +14,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from annex_lab import allocators, document, stats
+from annex_lab import allocators, document, report, stats
 from annex_lab.document import Unusable
 
 
@@ -118,6 +118,26 @@ class Disagreement:
     @property
     def change(self) -> float:
         return self.second / self.first - 1
+
+
+def agreement(apart: list[Disagreement], per_cent: float) -> str:
+    """A Markdown table, for each group and metric: the median and the largest difference, how many are above."""
+    metrics = [metric for metric in stats.METRICS if any(one.metric == metric for one in apart)]
+    heads = [
+        f"difference: median, largest, how many above {per_cent:g} %",
+        *(report.TITLES[metric] for metric in metrics),
+    ]
+    lines = report.table_head(heads)
+    for group in sorted({one.group for one in apart}):
+        cells = [group]
+        for metric in metrics:
+            found = [100 * abs(one.change) for one in apart if (one.group, one.metric) == (group, metric)]
+            over = sum(change > per_cent for change in found)
+            cells.append(
+                f"{statistics.median(found):.1f} %, {max(found):.1f} %, {over} of {len(found)}" if found else "-"
+            )
+        lines.append(report.table_row(cells))
+    return "\n".join(lines)
 
 
 def disagreements(a: Results, b: Results) -> list[Disagreement]:

@@ -9,16 +9,19 @@ between two cores does.
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib
 from matplotlib.figure import Figure
 
-from annex_lab import stats
+from annex_lab import report, stats
 from annex_lab.allocators import LADDER
-from annex_lab.html import text
+from annex_lab.html import palette, svg, text
 
 BASE, *STEPS = LADDER
 METRICS = {"score": "time", "own_cpu_s": "the program's own CPU time", "cpu_s": "CPU time in all"}
 ROUND_TRIP_NS = 100.0
-COLOURS = ("#6b6f76", "#b03a78", "#1f6fb4", "#d0480a")  # of BASE and the steps
+# Of BASE and the steps, on a light page.
+COLOURS = (*(palette.SERIES[number][0] for number in (6, 3, 0)), palette.OURS[0])
+SETTINGS = {name: svg.SETTINGS[name] for name in ("svg.fonttype", "svg.hashsalt", "font.family")}
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,13 @@ def as_markdown(document: dict, rungs: list[Rung]) -> str:
         "",
         f"Against {BASE}, each by its fastest quarter of rounds; in brackets the 95 % interval of the noise.",
         "",
-        f"| {' | '.join(heads)} |",
-        f"|{'---|' * len(heads)}",
+        *report.table_head(heads),
     ]
     for rung in rungs:
         cells = [rung.program, rung.step, *(_ratio(rung.ratios[metric]) for metric in METRICS)]
         for call in rung.calls.values():
             cells += [text.nanoseconds(call.half_ns), text.nanoseconds(call.tail_ns), f"{100 * call.waited:.3g} %"]
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(report.table_row(cells))
     return "\n".join(lines) + "\n"
 
 
@@ -122,7 +124,8 @@ def draw(rungs: list[Rung], file: Path) -> None:
     panels[0].set_yticks(range(len(programs)), programs)
     panels[0].invert_yaxis()
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(file)
+    with matplotlib.rc_context(SETTINGS):
+        figure.savefig(file, metadata={"Date": None})
 
 
 def write(document: dict, folder: Path) -> list[Path]:

@@ -106,29 +106,29 @@ class Report:
             lines += ["", f"### {TITLES[metric]}", ""]
             if metric in MEANINGS:
                 lines += [MEANINGS[metric], ""]
-            lines += _head(["group", "programs", *(f"vs {base}" for base in bases)])
+            lines += table_head(["group", "programs", *(f"vs {base}" for base in bases)])
             for group in self.groups():
                 found = [self.geomean(group, subject, base, metric) for base in bases]
                 if not any(found):
                     continue
                 any_row = True
                 count = max(one.programs for one in found if one)
-                lines.append(_row([group, str(count), *(_ratio_cell(one) for one in found)]))
+                lines.append(table_row([group, str(count), *(_ratio_cell(one) for one in found)]))
         return "\n".join(lines) if any_row else ""
 
     def _behind_table(self, subject: str) -> str:
         lines = [
             f"## Where {subject} is behind the best of the others, beyond the noise",
             "",
-            f"{subject} / the best, the median over the rounds, and its 95 % interval. Every other program is level, "
-            "better, or too noisy to tell.",
+            f"{subject} / the best, each by its fastest quarter of rounds, and the 95 % interval. Every other program "
+            "is level, better, or too noisy to tell.",
             "",
-            *_head(["", "program", "best", "ratio"]),
+            *table_head(["", "program", "best", "ratio"]),
         ]
         for metric in TABLED:
             for one in stats.behind(self.samples, subject, metric):
                 ratio = f"{one.ratio:.3f} [{one.low:.3f}, {one.high:.3f}]"
-                lines.append(_row([TITLES[metric], one.program, one.best, ratio]))
+                lines.append(table_row([TITLES[metric], one.program, one.best, ratio]))
         return "\n".join(lines)
 
     def _program_table(self, metric: str) -> str:
@@ -137,9 +137,10 @@ class Report:
         lines = [
             f"## {TITLES[metric][0].upper()}{TITLES[metric][1:]} of each program",
             "",
-            "Median; in brackets (largest - smallest) / median over the rounds. The lowest of each row is bold.",
+            f"{MEANINGS.get(metric, '')} Median; in brackets (largest - smallest) / median over the rounds. The lowest "
+            "of each row is bold.".strip(),
             "",
-            *_head(["program", *names]),
+            *table_head(["program", *names]),
         ]
         any_row = False
         for program in self.programs:
@@ -152,32 +153,33 @@ class Report:
                 _median_cell(summary, factor, best) if summary else self.nothing(program, name)
                 for name, summary in zip(names, summaries, strict=True)
             ]
-            lines.append(_row([f"{program}{unit and f', {unit}'}", *cells]))
+            lines.append(table_row([f"{program}{unit and f', {unit}'}", *cells]))
             any_row = True
         return "\n".join(lines) if any_row else ""
 
     def _counts_table(self) -> str:
         rows = self.document.get("counts", [])
-        lines = ["## Counted by callgrind, one run", "", *_head(["program", "allocator", *COUNTED.values()])]
+        lines = ["## Counted by callgrind, one run", "", *table_head(["program", "allocator", *COUNTED.values()])]
         lines += [
-            _row([row["workload"], row["allocator"], *(f"{row[key] / 1e6:,.2f} M" for key in COUNTED)]) for row in rows
+            table_row([row["workload"], row["allocator"], *(f"{row[key] / 1e6:,.2f} M" for key in COUNTED)])
+            for row in rows
         ]
         return "\n".join(lines) if rows else ""
 
     def _latency_table(self) -> str:
         rows = self.document.get("latencies", [])
         head = ["program", "call", "allocator", "calls", "p50, ns", "p99, ns", "p99.9, ns", "longest, ns"]
-        lines = ["## How long calls took, one run", "", *_head(head)]
+        lines = ["## How long calls took, one run", "", *table_head(head)]
         for row in sorted(rows, key=lambda row: (row["workload"], row["call"] != "malloc")):
             figures = [f"{row[key]:,.0f}" for key in ("calls", "p50_ns", "p99_ns", "p999_ns", "max_ns")]
-            lines.append(_row([row["workload"], row["call"], row["allocator"], *figures]))
+            lines.append(table_row([row["workload"], row["call"], row["allocator"], *figures]))
         return "\n".join(lines) if rows else ""
 
     def _allocator_table(self) -> str:
-        lines = ["## The allocators", "", *_head(["allocator", "version", "compiled", "ran with", "pages"])]
+        lines = ["## The allocators", "", *table_head(["allocator", "version", "compiled", "ran with", "pages"])]
         for name, what in self.document["allocators"].items():
             settings = " ".join(f"`{key}={value}`" for key, value in what["env"].items())
-            lines.append(_row([name, what["version"], what["flags"], settings, what["page_policy"]]))
+            lines.append(table_row([name, what["version"], what["flags"], settings, what["page_policy"]]))
         return "\n".join(lines)
 
 
@@ -201,12 +203,12 @@ def unit_of(metric: str, value: float) -> tuple[str, float]:
     return "ns", 1e9
 
 
-def _row(cells: list[str]) -> str:
+def table_row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _head(cells: list[str]) -> list[str]:
-    return [_row(cells), _row(["---"] * len(cells))]
+def table_head(cells: list[str]) -> list[str]:
+    return [table_row(cells), table_row(["---"] * len(cells))]
 
 
 def _ratio_cell(found: stats.Ratio | None) -> str:

@@ -187,6 +187,7 @@ def disagreements(console: Console, apart: list[compare.Disagreement], per_cent:
             f"{one.second:.3f}",
         ]
         table.add_row(*row, f"{one.change * 100:+.1f} %")
+    console.print(compare.agreement(apart, per_cent), markup=False, soft_wrap=True)
     over = sum(abs(one.change) > per_cent / 100 for one in apart)
     _print(console, f"{over} of {len(apart)} geometric means differ by more than {per_cent:g} %; the largest:", table)
 

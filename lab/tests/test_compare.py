@@ -66,3 +66,16 @@ def test_two_runs_agree_or_do_not(files):
     assert apart.exit_code == 1
     worst = compare.disagreements(*map(compare.load, files))[0]
     assert {worst.allocator, worst.against} == {"annex", "glibc"} and abs(worst.change) > 0.4
+
+
+def test_how_far_two_runs_agree_is_a_table_by_group_and_metric():
+    changes = {("all", "cpu_s"): (1.0, 1.05, 0.99), ("all", "score"): (1.0,), ("single", "cpu_s"): (0.9,)}
+    apart = [
+        compare.Disagreement(group, "annex", "glibc", metric, 1.0, second)
+        for (group, metric), seconds in changes.items()
+        for second in seconds
+    ]
+    assert compare.agreement(apart, 4).splitlines()[2:] == [
+        "| all | 1.0 %, 5.0 %, 1 of 3 | 0.0 %, 0.0 %, 0 of 1 |",
+        "| single | 10.0 %, 10.0 %, 1 of 1 | - |",
+    ]

@@ -3,9 +3,9 @@
 // goes back like any other where the heap stops growing.
 //
 //   growing   live has reached a new peak since the last look
-//   piece     = clamp(live / 32, 64 KiB, 256 KiB)                          ahead = one piece
-//               where slabs want huge pages and live >= 48 MiB, 2 MiB      ahead = clamp(live / 32 - 2 MiB, 1 MiB, 4
-//               MiB)
+//   piece     = clamp(live / 32, 64 KiB, 256 KiB)
+//             = 2 MiB, where slabs want huge pages and live >= 48 MiB
+//   ahead     = one piece; of 2 MiB pieces, clamp(live / 32 - 2 MiB, 1 MiB, 4 MiB)
 //   growing   =>  owed = ahead - dirty;  each step, while something is owed, populates one piece
 //
 // So what is resident and unused is at most 1/32 of the heap, or 3 MiB of more than 48 (in a smaller heap with huge

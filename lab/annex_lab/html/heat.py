@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from annex_lab.html import palette, text
 from annex_lab.html.shape import Data, Ratio, Row, geometric_mean
+from annex_lab.report import MEANINGS
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,10 @@ class Metric:
         return self.title if self.title.startswith("CPU") else self.title[0].lower() + self.title[1:]
 
 
-OWN_NOTE = "Less what Annex's support thread used, which is part of the CPU time."
 SCORE_NOTE = "Seconds for a unit of work where the program says how much it did, else wall-clock time."
 METRICS = {
     "cpu_s": Metric("cpu_s", "CPU time", "User and system time of all threads.", text.seconds),
-    "own_cpu_s": Metric("own_cpu_s", "CPU time of the program's own", OWN_NOTE, text.seconds),
+    "own_cpu_s": Metric("own_cpu_s", "CPU time of the program's own", MEANINGS["own_cpu_s"], text.seconds),
     "score": Metric("score", "Time for the work", SCORE_NOTE, text.seconds),
     "peak_rss_kib": Metric("peak_rss_kib", "Peak memory", "The most that was resident at once.", text.kib),
     "minor_faults": Metric(
