@@ -64,7 +64,7 @@ void enter(Granule* slab) {
   const uint32_t granules = slab_granules(slab->size_class);
   memset(book->bitmap(granule), 0, (slab->capacity + 63) / 64 * sizeof(uint64_t));
   for (uint32_t i = 0; i < granules; ++i) {
-    __atomic_store_n(book->map() + granule + i, mark_of(slab->size_class), __ATOMIC_RELAXED);
+    __atomic_store_n(book->map() + granule + i, static_cast<uint8_t>(mark_of(slab->size_class)), __ATOMIC_RELAXED);
   }
 }
 

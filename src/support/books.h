@@ -43,7 +43,7 @@ class Books {
 extern constinit Books books[kMaxArenas];
 
 // What a byte of the map says.
-constexpr uint8_t mark_of(SizeClass c) { return static_cast<uint8_t>(c + 1); }
+constexpr size_t mark_of(SizeClass c) { return size_t{c} + 1; }
 
 // For core/arena.h's commit_books.
 bool commit(const Arena& arena, size_t end);

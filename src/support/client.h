@@ -65,11 +65,12 @@ inline constexpr auto kSlotsFrom = [] {
 
 inline constexpr uint32_t kFreedSlots = 1024;
 
-// By the class map's mark, so that free need not subtract; mark 0 has none that free would use. The program's alone. A base, so that a thread's magazines lead to its client.
+// By the class map's mark, so that free need not subtract; mark 0 has none that free would use. The program's alone. A
+// base, so that a thread's magazines lead to its client.
 struct Magazines {
   Magazine by_mark[kClasses + 1];
 
-  Magazine& operator[](SizeClass c) { return by_mark[size_t{c} + 1]; }
+  Magazine& operator[](SizeClass c) { return by_mark[mark_of(c)]; }
   void close(SizeClass c) {
     (*this)[c] = {};
     (*this)[c].magic = slab_magic(c);

@@ -45,8 +45,8 @@ bool fill(Client* client) {
     if (target == 0 || !client->stash.misses(c, target, std::max(target / 4, 1u))) continue;
     uint32_t missing = client->stash.missing(c, target);
     if (missing == target && target < target_limit(c)) {
-      missing += std::min(2 * target, target_limit(c)) - target;
-      client->target[c] = static_cast<uint16_t>(missing);
+      missing = target = std::min(2 * target, target_limit(c));
+      client->target[c] = static_cast<uint16_t>(target);
     }
     for (; missing > 0; --missing, ++filled_up) {
       const Handful handful = client->heap.take(c, handful_of(c));
@@ -77,14 +77,13 @@ Client* SupportCore::open() {
   Client* client = pool_;
   if (client != nullptr) {
     pool_ = client->next_pooled;
-    ++open_clients_;
-    return client;
+  } else {
+    client = new_client();
+    if (client == nullptr) return nullptr;
+    client->next_of_all = all_.load(std::memory_order_relaxed);
+    all_.store(client, std::memory_order_release);
   }
-  client = new_client();
-  if (client == nullptr) return nullptr;
   ++open_clients_;
-  client->next_of_all = all_.load(std::memory_order_relaxed);
-  all_.store(client, std::memory_order_release);
   return client;
 }
 
