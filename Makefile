@@ -35,6 +35,9 @@ ladder: bench-deps venv  ## what each of the offload flavour's protocols saves; 
 	  --rounds 7 --latency --report build/bench/ladder
 	.venv/bin/annex-lab ladder build/bench/ladder/results.json --report build/bench/ladder
 
+sim: sim-deps venv configure  ## the simulator: annex-lab sim runs any program on a simulated machine
+	@cmake --build --preset release -j $(JOBS) --target annex-sim annex-machine
+
 install: configure-install build  ## into PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install build/$(PRESET)
 
@@ -59,16 +62,19 @@ run-deps:
 	@tools/install-deps tools/apt.txt
 
 test-deps:
-	@tools/install-deps tools/apt.txt tools/apt-test.txt tools/apt-venv.txt
+	@tools/install-deps tools/apt.txt tools/apt-test.txt tools/apt-sim.txt tools/apt-venv.txt
 
 bench-deps:
 	@tools/install-deps tools/apt.txt tools/apt-venv.txt $(wildcard peers/apt.txt lab/apt.txt)
 
+sim-deps:
+	@tools/install-deps tools/apt.txt tools/apt-sim.txt tools/apt-venv.txt
+
 lint-deps:
-	@tools/install-deps tools/apt.txt tools/apt-lint.txt
+	@tools/install-deps tools/apt.txt tools/apt-sim.txt tools/apt-lint.txt
 
 clean:  ## removes what was built (not .venv)
 	rm -rf build
 
-.PHONY: help build configure library run test bench install configure-install venv format lint clean \
-	run-deps test-deps bench-deps lint-deps
+.PHONY: help build configure library run test bench ladder sim install configure-install venv format lint clean \
+	run-deps test-deps bench-deps sim-deps lint-deps

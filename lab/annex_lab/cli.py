@@ -22,9 +22,11 @@ from annex_lab.journal import Journal
 from annex_lab.programs import inputs, own
 from annex_lab.programs.model import Context, Program
 from annex_lab.report import Report
+from annex_lab.sim import cli as sim_cli
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 cli_results.register(app)
+sim_cli.register(app)
 console = Console(stderr=True)
 
 

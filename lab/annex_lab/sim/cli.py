@@ -1,0 +1,203 @@
+"""The command annex-lab sim."""
+
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from annex_lab import allocators as known
+from annex_lab import native, paths, programs
+from annex_lab.programs import inputs
+from annex_lab.programs.model import Command, Context
+from annex_lab.sim import cache, campaign, guest, machines, run, summary
+
+console = Console(stderr=True)
+
+
+def _fail(why: object, status: int = 2) -> NoReturn:
+    console.print(f"annex-lab sim: {why}", style="red", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(status)
+
+
+def _say(what: str) -> None:
+    console.print(f"annex-lab sim: result {what}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def _library(allocator: str) -> tuple[str, dict[str, str]]:
+    """What is preloaded, and the environment that it needs; a path to a library is one of one's own."""
+    if "/" in allocator:
+        if not Path(allocator).is_file():
+            _fail(f"{allocator}: no such library")
+        return str(Path(allocator).resolve()), {}
+    try:
+        known.build_missing([allocator])
+        found = known.find(allocator)
+    except known.Unavailable as why:
+        _fail(why)
+    # QEMU keeps a record of every page of a reservation: a smaller one, of which Annex chains several if it must.
+    return found.preload, {**found.env, **({"ANNEX_RESERVE": "4G"} if known.is_ours(found.name) else {})}
+
+
+def _workload(name: str, scale: float, threads: int, scratch: Path) -> run.Guest:
+    try:
+        (program,) = programs.choose("all", [name])
+    except programs.UnknownProgram as why:
+        _fail(why)
+    if missing := program.missing():
+        _fail(f"{name} needs {', '.join(missing)}, which is not installed")
+    context = Context(inputs.folder(paths.DATA), scratch / "work", native.workloads(), scale, threads)
+    context.scratch.mkdir()
+    program.prepare(context)
+    task = program.run(context)
+    if not isinstance(task, Command):
+        _fail(f"{name} is a server with a client: simulate the server with a command of your own")
+    argv = guest.command(task.argv)
+    return run.Guest(argv, env=dict(task.env), stdin=task.stdin, cwd=task.cwd or context.scratch)
+
+
+class _Shown:
+    """Progress: instructions so far, their speed, and the time left where the total is known."""
+
+    def __init__(self, total: int | None):
+        self.bar = Progress(
+            TextColumn("{task.fields[count]}"),
+            *([BarColumn()] if total else []),
+            TextColumn("{task.fields[speed]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self.task = self.bar.add_task("", total=total, count="", speed="")
+        self.total = total
+
+    def __call__(self, instructions: int, cycles: int) -> None:
+        elapsed = self.bar.tasks[0].elapsed or 1e-9
+        rate = instructions / elapsed
+        left = f", {(self.total - instructions) / rate:.0f} s left" if self.total and instructions and rate else ""
+        self.bar.update(
+            self.task,
+            completed=instructions,
+            count=f"{instructions / 1e6:,.0f} million instructions, {cycles / 1e6:,.0f} million cycles",
+            speed=f"{rate / 1e6:.0f} MIPS{left}",
+        )
+
+
+def sim(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="after --: the program and its arguments; {threads} becomes --threads")
+    ] = None,
+    machine: Annotated[
+        str, typer.Option(help="a preset (--machines lists them) or a TOML file [default: a core for each thread]")
+    ] = "",
+    threads: Annotated[int, typer.Option(min=1, max=1024, help="threads of the program")] = 1,
+    allocator: Annotated[
+        str, typer.Option(help="glibc, annex, annex-solo, jemalloc, ... or a library's path")
+    ] = "glibc",
+    workload: Annotated[str, typer.Option(help="a program of the workbench, instead of a command")] = "",
+    scale: Annotated[float, typer.Option(min=0.0001, help="multiplies a workload's work")] = 0.01,
+    seed: Annotated[int, typer.Option(min=0, help="of random numbers and threads' start offsets")] = 1,
+    expect: Annotated[int | None, typer.Option(min=1, help="instructions expected, for the time left")] = None,
+    watchdog: Annotated[int, typer.Option(min=0, help="seconds without an instruction until it counts as hung")] = 60,
+    stdin: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="standard input")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="write all statistics here")] = None,
+    cached: Annotated[
+        bool, typer.Option("--cached", help="take the result of the very same run where there is one")
+    ] = False,
+    list_machines: Annotated[bool, typer.Option("--machines", help="list the presets and end")] = False,
+) -> None:
+    """Runs an unmodified program on a simulated machine and says where its time went, and the allocator's part in it.
+
+    Exit status: the program's own (128 + N after signal N); 2 for what cannot be simulated or a wrong machine; 3 where
+    only a part of the run was simulated (exec); 124 where it hung; 127 where there is no such program; 130 after
+    Ctrl-C. Statistics of a run that did not come to its end are written all the same, and marked.
+    """
+    if list_machines:
+        Console().print("\n".join(machines.presets()))
+        return
+    if bool(command) == bool(workload):
+        _fail("name either --workload or, after --, a program and its arguments")
+    scratch = Path(tempfile.mkdtemp(prefix="annex-sim-"))
+    try:
+        raise typer.Exit(
+            _simulate(
+                command,
+                machine,
+                threads,
+                allocator,
+                workload,
+                scale,
+                seed,
+                expect,
+                watchdog,
+                stdin,
+                json_file,
+                cached,
+                scratch,
+            )
+        )
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _simulate(
+    command, machine, threads, allocator, workload, scale, seed, expect, watchdog, stdin, json_file, cached, scratch
+) -> int:
+    try:
+        machine_file = machines.find(machine or machines.for_threads(threads), scratch)
+        if workload:
+            who = _workload(workload, scale, threads, scratch)
+        else:
+            argv = guest.command([part.replace("{threads}", str(threads)) for part in command])
+            who = run.Guest(argv, stdin=stdin)
+    except guest.NotFound as why:
+        _fail(why, 127)
+    except (machines.UnknownMachine, guest.CannotSimulate) as why:
+        _fail(why)
+    library, env = _library(allocator)
+    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd)
+    shown = _Shown(expect)
+
+    def simulate() -> run.Simulated:
+        with shown.bar:
+            return run.run(who, machine_file, scratch, seed, watchdog, shown)
+
+    try:
+        done = cache.simulated(who, machine_file, scratch, threads, seed, simulate, _say) if cached else simulate()
+    except run.CannotRun as why:
+        _fail(why)
+    results = done.results
+    if results is None:
+        if done.status == 2:
+            return 2  # the plugin has said why
+        _fail(f"ended with status {done.status} before there was anything to report", 1)
+    results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
+    results["allocator"]["name"] = allocator
+    results["requested_threads"] = threads
+    results["requested_machine"] = machine or campaign.AUTO
+    results["workload"], results["scale"] = workload, scale
+    results["simulator"] = cache.digest(run.PLUGIN)[:12]
+    results["exit_status"] = done.status
+    if json_file:
+        json_file.write_text(json.dumps(results, indent=1) + "\n")
+    sys.stdout.flush()
+    summary.show(Console(stderr=True), results)
+    return _status(done.status, results)
+
+
+def _status(status: int, results: dict) -> int:
+    if results["ended"] == "exec":
+        return 3
+    if results["ended"] == "stopped":
+        return 130
+    return status if status >= 0 else 128 - status
+
+
+def register(app: typer.Typer) -> None:
+    app.command("sim")(sim)
+    app.command("sim-report")(campaign.sim_report)

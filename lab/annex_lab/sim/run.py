@@ -1,0 +1,145 @@
+"""One simulated run: QEMU's user mode with our plugin, in surroundings that are the same every time."""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annex_lab import paths, sample
+from annex_lab.sim import machines
+
+PLUGIN = paths.RELEASE / "libannex-sim.so"
+QEMU = "qemu-x86_64"
+TESTED = ("7.2",)  # versions of QEMU
+# All that QEMU can do, but string instructions that glibc would use for everything if they were called fast: QEMU runs
+# them an element at a time.
+CPU = "max,-erms,-fsrm"
+_NO_RANDOM_ADDRESSES = 0x0040000
+
+
+class CannotRun(Exception):
+    """What is missing, in one line that says what to do."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    results: dict | None  # as sim/guest/results.cpp writes them; None: there was nothing to write yet
+    status: int  # the program's, or the plugin's: 2 wrong machine, 124 hang, 130 stopped; negative: a signal
+    machine_text: str = ""
+
+
+@dataclass(frozen=True)
+class Guest:
+    argv: list[str]
+    library: str = ""  # preloaded; "" for none
+    env: dict[str, str] = field(default_factory=dict)
+    stdin: Path | None = None
+    cwd: Path | None = None
+
+
+def qemu() -> str:
+    found = shutil.which(QEMU)
+    if found is None:
+        raise CannotRun(f"{QEMU} is not installed: apt-get install qemu-user (or make sim)")
+    version = re.search(
+        r"version (\d+\.\d+)", subprocess.run([found, "--version"], capture_output=True, text=True).stdout
+    )
+    if version is None or version[1] not in TESTED:
+        raise CannotRun(f"{QEMU} is of version {version[1] if version else 'unknown'}; tested: {', '.join(TESTED)}")
+    if not PLUGIN.exists():
+        raise CannotRun("the simulator is not built: make sim")
+    return found
+
+
+def _cores(machine: Path) -> int:
+    tool = paths.RELEASE / "annex-machine"
+    done = subprocess.run([tool, "--presets", machines.PRESETS, machine], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise CannotRun(done.stderr.strip().removeprefix("annex-machine: "))
+    return json.loads(done.stdout)["cores"]
+
+
+def _system_root(folder: Path, cores: int) -> Path:
+    """Files that the program finds in place of the host's: how many CPUs there are."""
+    cpus = folder / "sys/devices/system/cpu"
+    cpus.mkdir(parents=True)
+    for name in ("online", "possible", "present"):
+        (cpus / name).write_text(f"0-{cores - 1}\n" if cores > 1 else "0\n")
+    return folder
+
+
+def _fixed_addresses() -> None:
+    ctypes.CDLL(None).personality(_NO_RANDOM_ADDRESSES)
+
+
+def run(
+    guest: Guest,
+    machine: Path,
+    scratch: Path,
+    seed: int = 1,
+    watchdog_s: int = 60,
+    progress: Callable[[int, int], None] = lambda instructions, cycles: None,
+    stdout=None,
+) -> Simulated:
+    """Runs the program to its end. Ctrl-C ends it, with the results so far."""
+    binary, cores = qemu(), _cores(machine)
+    scratch.mkdir(parents=True, exist_ok=True)
+    root = _system_root(scratch / "root", cores)
+    out = scratch / "results.json"
+    progress_read, progress_write = os.pipe()
+    control_read, control_write = os.pipe()
+    options = {
+        "machine": machine,
+        "presets": machines.PRESETS,
+        "out": out,
+        "seed": seed,
+        "watchdog": watchdog_s,
+        "progress": progress_write,
+        "control": control_read,
+    }
+    plugin = ",".join([str(PLUGIN), *(f"{name}={value}" for name, value in options.items())])
+    argv = [binary, "-plugin", plugin, "-cpu", CPU, "-seed", str(seed), "-L", str(root)]
+    settings = dict(guest.env)
+    if guest.library:
+        settings["LD_PRELOAD"] = guest.library
+    else:
+        argv += ["-U", "LD_PRELOAD"]
+    for name, value in settings.items():
+        argv += ["-E", f"{name}={value}"]
+    stdin = os.open(guest.stdin or os.devnull, os.O_RDONLY)
+    try:
+        process = subprocess.Popen(
+            [*argv, *guest.argv],
+            stdin=stdin,
+            stdout=stdout,
+            env=sample.environment({"LD_PRELOAD": str(PLUGIN)}),  # QEMU's: see kill in sim/qemu/plugin.cpp
+            cwd=guest.cwd,
+            pass_fds=(progress_write, control_read),
+            preexec_fn=_fixed_addresses,
+            start_new_session=True,
+        )
+        os.close(progress_write)
+        os.close(control_read)
+        with os.fdopen(progress_read) as lines:
+            try:
+                for line in lines:
+                    instructions, cycles = line.split()
+                    progress(int(instructions), int(cycles))
+            except KeyboardInterrupt:
+                os.close(control_write)
+                control_write = -1
+        status = process.wait()
+    finally:
+        if control_write >= 0:
+            os.close(control_write)
+        os.close(stdin)
+    results = None
+    with contextlib.suppress(OSError, ValueError):
+        results = json.loads(out.read_text())
+    return Simulated(results, status)

@@ -1,0 +1,127 @@
+"""What a simulated run found out, for people."""
+
+import signal
+
+from rich.console import Console
+from rich.table import Table
+
+CAUSES = {
+    "base": "core: dependencies, ports, width",
+    "l1": "L1 and store forwarding",
+    "l2": "L2",
+    "llc": "last-level cache",
+    "dram": "memory",
+    "coherence": "other cores' caches",
+    "tlb": "page walks",
+    "fetch": "instruction fetch",
+    "branch": "wrong predictions",
+    "atomic": "locked instructions, fences",
+    "page_fault": "page faults",
+    "system_call": "system calls",
+    "idle": "idle",
+}
+
+
+def _per_cent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i == 0 else "right")
+    return table
+
+
+def _where(results: dict) -> Table:
+    program, allocator = (results["all"][who]["cycles"] for who in ("program", "allocator"))
+    worked = results["busy_cycles"]
+    table = _table("where the cycles went", "program", "allocator", "of all")
+    for cause, what in CAUSES.items():
+        both = program[cause] + allocator[cause]
+        if both == 0 or cause == "idle":
+            continue
+        table.add_row(what, f"{program[cause]:,}", f"{allocator[cause]:,}", _per_cent(both, worked))
+    return table
+
+
+def _cores(results: dict) -> Table:
+    table = _table("core", "instructions", "cycles", "idle", "IPC")
+    for number, core in enumerate(results["cores"]):
+        if core["instructions"]:
+            idle = core["cycles"] - core["busy_cycles"]
+            table.add_row(
+                str(number), f"{core['instructions']:,}", f"{core['cycles']:,}", f"{idle:,}", f"{core['ipc']:.2f}"
+            )
+    return table
+
+
+def _allocator(results: dict) -> Table:
+    found, worked = results["allocator"], results["busy_cycles"]
+    functions = found["functions"]
+    table = _table("the allocator's share", "", "")
+    table.add_row("calls: malloc, free, realloc", *_calls(functions))
+    table.add_row(
+        "instructions", f"{found['instructions']:,}", _per_cent(found["instructions"], results["instructions"])
+    )
+    table.add_row("cycles", f"{found['cycles']:,}", _per_cent(found["cycles"], worked))
+    table.add_row("  in locked instructions", f"{found['atomic_cycles']:,}", _per_cent(found["atomic_cycles"], worked))
+    beyond = found["l2_miss_cycles"]
+    whole = sum(beyond.values())
+    table.add_row(
+        "cycles of L2 misses inside it", f"{beyond['inside']:,}", f"{_per_cent(beyond['inside'], whole)} of L2's"
+    )
+    outside = beyond["evicted"] + beyond["touched"] + beyond["evicted_and_touched"]
+    table.add_row("  outside, on lines it evicted or used", f"{outside:,}", f"{_per_cent(outside, whole)} of L2's")
+    return table
+
+
+def _calls(functions: dict) -> tuple[str, str]:
+    counts = [functions[name]["calls"] for name in ("allocate", "free", "reallocate")]
+    calls = sum(function["calls"] for function in functions.values())
+    cycles = sum(function["cycles"] for function in functions.values())
+    return ", ".join(f"{count:,}" for count in counts), f"{cycles / calls:.0f} cycles each" if calls else "-"
+
+
+def _ending(ended: str) -> str:
+    if ended.startswith("signal "):
+        return f"the program was ended by {signal.Signals(int(ended.split()[1])).name}"
+    return ENDINGS.get(ended, ended)
+
+
+def show(console: Console, results: dict) -> None:
+    machine = results["machine"]
+    cycles, worked = results["cycles"], results["busy_cycles"]
+    seconds = cycles / machine["ghz"] / 1e9
+    console.print(
+        f"[bold]{machine['name']}[/]: {results['instructions']:,} instructions in {cycles:,} cycles "
+        f"({seconds:.4f} s at {machine['ghz']} GHz), IPC {results['instructions'] / max(worked, 1):.2f}, "
+        f"{results['threads']} thread{'s' if results['threads'] > 1 else ''}"
+    )
+    if not results["complete"]:
+        console.print(f"[yellow]Not the whole run: {_ending(results['ended'])}[/]")
+    if forks := results["system_calls"]["forks"]:
+        console.print(f"[yellow]{forks} forked process{'es' if forks > 1 else ''} ran on, not simulated.[/]")
+    console.print()
+    console.print(_where(results))
+    console.print()
+    if len(results["cores"]) > 1:
+        console.print(_cores(results))
+        console.print()
+    if results["allocator"]["calls"]:
+        console.print(_allocator(results))
+        console.print()
+    pages = results["memory"]["pages"]
+    peak, average = (pages[name] / 2**20 for name in ("peak_resident", "average_resident"))
+    console.print(
+        f"footprint: peak {peak:.1f} MiB, average {average:.1f} MiB; "
+        f"simulated in {results['host_s']:.1f} s ({results['mips']:.0f} million instructions a second)"
+    )
+
+
+ENDINGS = {
+    "not yet": "it ended without a word",
+    "exec": "the program replaced itself by another one, which is not simulated",
+    "hang": "no instruction was run for so long that it was given up",
+    "stopped": "it was stopped",
+}

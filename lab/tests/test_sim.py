@@ -1,0 +1,263 @@
+"""Simulated runs, from the command to the results: what the unit tests of sim/ cannot see."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annex_lab import paths
+from annex_lab.sim import guest, machines, run
+
+
+def _why_not() -> str | None:
+    try:
+        run.qemu()
+    except run.CannotRun as why:
+        return str(why)
+    return None
+
+
+pytestmark = pytest.mark.skipif(bool(_why_not()), reason=str(_why_not()))
+
+
+class Simulator:
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def compiled(self, source: str, *flags: str) -> Path:
+        file, program = self.folder / "program.c", self.folder / f"program{len(list(self.folder.iterdir()))}"
+        file.write_text(source)
+        subprocess.run(["cc", "-O1", "-fno-builtin", "-pthread", *flags, file, "-o", program], check=True)
+        return program
+
+    def __call__(self, *arguments: object) -> tuple[subprocess.CompletedProcess, dict]:
+        """Runs annex-lab sim; the process, and the results if there are any."""
+        out = self.folder / "out.json"
+        out.unlink(missing_ok=True)
+        argv = [sys.executable, "-m", "annex_lab.cli", "sim", "--json", out, *arguments]
+        done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, timeout=120)
+        return done, json.loads(out.read_text()) if out.exists() else {}
+
+
+@pytest.fixture
+def sim(tmp_path):
+    return Simulator(tmp_path)
+
+
+def test_counts_what_the_program_does(sim):
+    program = sim.compiled(
+        "#include <stdlib.h>\n"
+        "int main(void) { for (int i = 0; i < 1000; ++i) { void* volatile p = malloc(40); free(p); } return 7; }"
+    )
+    done, results = sim("--", program)
+    assert done.returncode == 7
+    assert results["complete"] and results["ended"] == "exit"
+    functions = results["allocator"]["functions"]
+    assert 1000 <= functions["allocate"]["calls"] <= 1010
+    assert 1000 <= functions["free"]["calls"] <= 1010
+    assert results["allocator"]["instructions"] < results["instructions"]
+    assert results["cycles"] == sum(
+        sum(core[who]["cycles"].values()) for core in results["cores"] for who in ("program", "allocator")
+    )
+    assert "1 thread" in done.stderr and "the allocator's share" in done.stderr
+
+
+THREADS = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <stdio.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static long sum;
+static void* work(void* argument) {
+  void* kept[64] = {0};
+  for (int i = 0; i < 2000; ++i) {
+    free(kept[i % 64]);
+    kept[i % 64] = malloc(16 + i % 500);
+    pthread_mutex_lock(&lock);
+    ++sum;
+    pthread_mutex_unlock(&lock);
+  }
+  for (int i = 0; i < 64; ++i) free(kept[i]);
+  return argument;
+}
+int main(int argc, char** argv) {
+  int count = atoi(argv[1]);
+  pthread_t threads[64];
+  for (int i = 0; i < count; ++i) pthread_create(&threads[i], 0, work, 0);
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], 0);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  printf("%ld %ld\n", sum, now.tv_nsec);
+}
+"""
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "annex"])
+@pytest.mark.parametrize("threads", [1, 4, 16])
+def test_the_same_command_gives_the_same_statistics(sim, allocator, threads):
+    program = sim.compiled(THREADS)
+    runs = [sim("--allocator", allocator, "--threads", threads, "--", program, "{threads}") for _ in range(2)]
+    (first, one), (second, two) = runs
+    assert first.returncode == second.returncode == 0
+    assert first.stdout == second.stdout and first.stdout.startswith(f"{threads * 2000} ")
+    for results in (one, two):
+        del results["host_s"], results["mips"]
+    assert one == two
+    assert one["threads"] >= threads + 1  # Annex may have a helper
+    assert all(core["instructions"] > 0 for core in one["cores"])
+
+
+def test_another_seed_is_another_run(sim):
+    program = sim.compiled(THREADS)
+    cycles = {sim("--threads", 4, "--seed", seed, "--", program, 4)[1]["busy_cycles"] for seed in (1, 2, 3)}
+    assert len(cycles) > 1
+
+
+def test_more_threads_than_cores(sim):
+    program = sim.compiled(THREADS)
+    done, results = sim("--machine", "speedmalloc-2", "--", program, 8)
+    assert done.stdout.startswith("16000 ") and results["switches"] > 8
+
+
+def test_time_is_simulated(sim):
+    program = sim.compiled(r"""
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+  struct timespec before, after;
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  sleep(1000);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  printf("%ld\n", after.tv_sec - before.tv_sec);
+}
+""")
+    done, results = sim("--", program)
+    assert done.stdout == "1000\n"
+    assert results["host_s"] < 20
+
+
+def test_the_program_sees_the_machines_cores(sim):
+    assert sim("--machine", "speedmalloc-8", "--", "nproc")[0].stdout == "8\n"
+    script = "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"
+    assert sim("--machine", "speedmalloc-16", "--", "/usr/bin/python3", "-c", script)[0].stdout == "16 16\n"
+
+
+def test_a_program_that_crashes_leaves_its_statistics(sim):
+    program = sim.compiled("#include <stdlib.h>\nint main(void) { free(malloc(9)); *(volatile int*)8 = 1; }")
+    done, results = sim("--", program)
+    assert done.returncode == 128 + 11
+    assert results["ended"] == "signal 11" and not results["complete"]
+    assert results["allocator"]["calls"] >= 2
+    assert "ended by SIGSEGV" in done.stderr
+
+
+def test_what_comes_after_exec_is_not_simulated(sim):
+    done, results = sim("--", "/bin/sh", "-c", "exec /bin/echo hello")
+    assert done.returncode == 3 and done.stdout == "hello\n"
+    assert results["ended"] == "exec" and results["replaced_by"] == "/bin/echo"
+
+
+def test_a_forked_child_runs_on_but_is_not_simulated(sim):
+    program = sim.compiled(r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  if (fork() == 0) {
+    for (int i = 0; i < 1000; ++i) free(malloc(100));
+    _exit(5);
+  }
+  int status;
+  wait(&status);
+  return WEXITSTATUS(status);
+}
+""")
+    done, results = sim("--", program)
+    assert done.returncode == 5
+    assert results["complete"] and results["system_calls"]["forks"] == 1
+    assert results["allocator"]["calls"] < 100
+    assert "forked" in done.stderr
+
+
+def test_a_program_that_hangs_is_given_up(sim):
+    program = sim.compiled(
+        "#include <pthread.h>\n"
+        "int main(void) { pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;"
+        " pthread_mutex_lock(&m); pthread_mutex_lock(&m); }"
+    )
+    done, results = sim("--watchdog", 2, "--", program)
+    assert done.returncode == 124
+    assert results["ended"] == "hang" and results["instructions"] > 1000
+    assert "hangs" in done.stderr
+
+
+def test_standard_input_is_the_programs(sim, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("b\na\n")
+    assert sim("--stdin", text, "--", "sort")[0].stdout == "a\nb\n"
+
+
+def test_a_script_is_its_interpreter(sim, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/usr/bin/env perl\nprint 6 * 7, qq{\\n};\n")
+    script.chmod(0o755)
+    assert sim("--", script)[0].stdout == "42\n"
+
+
+def test_what_cannot_be_simulated(sim, tmp_path):
+    static = sim.compiled("int main(void) { return 0; }", "-static")
+    foreign = tmp_path / "foreign"
+    header = bytearray(Path(shutil.which("true")).read_bytes())
+    header[18] = 183
+    foreign.write_bytes(header)
+    foreign.chmod(0o755)
+    text = tmp_path / "notes"
+    text.write_text("no program")
+    text.chmod(0o755)
+    for argument, status, words in [
+        (static, 2, "statically linked"),
+        (foreign, 2, "AArch64"),
+        (text, 2, "not an ELF program"),
+        ("no-such-program", 127, "no such program"),
+    ]:
+        done, results = sim("--", argument)
+        assert done.returncode == status and words in done.stderr and not results
+        assert len(done.stderr.strip().splitlines()) <= 3
+
+
+def test_wrong_machines(sim, tmp_path):
+    assert sim("--machine", "pentium", "--", "true")[0].returncode == 2
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text('base = "haswell-1"\n[l2]\nbytes = 300000\nways = 7\nassociativity = 3\n')
+    done, results = sim("--machine", wrong, "--", "true")
+    assert done.returncode == 2 and not results
+    assert "l2.associativity: no such parameter (line 5)" in done.stderr
+    assert sim("--", "true", "--machine")[0].returncode == 0  # after --: the program's own
+
+
+def test_usage():
+    assert guest.command(["true"]) == [str(Path(shutil.which("true")).resolve())]
+    assert machines.for_threads(1) == "speedmalloc-1"
+    assert machines.for_threads(3) == "speedmalloc-4"
+    assert machines.for_threads(99) == "speedmalloc-16"
+
+
+def test_the_hosts_machine_is_a_possible_one(tmp_path):
+    file = machines.find("host", tmp_path)
+    tool = paths.RELEASE / "annex-machine"
+    done = subprocess.run([tool, "--presets", machines.PRESETS, file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cores"] >= 1
+
+
+@pytest.mark.parametrize("allocator", ["annex", "annex-solo", "annex-offload"])
+def test_under_our_flavours(sim, allocator):
+    done, results = sim("--workload", "hashmap", "--scale", "0.002", "--allocator", allocator)
+    assert done.returncode == 0 and results["complete"]
+    assert any("libannex" in file for file in results["allocator"]["files"])

@@ -1,0 +1,65 @@
+// When a thread is inside the allocator: from the entry of malloc, free or one of their family to its return.
+//
+// The return is known by its place: it is the first `ret` that takes its address from the stack slot that the call of
+// the family's function filled, or from above it (longjmp, exceptions). Where a function is entered by a jump (a stub,
+// a tail call) that slot is the innermost one still open, so the slots of all open calls are kept.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "guest/functions.h"
+#include "machine/types.h"
+
+namespace annex::sim {
+
+// How long the calls of one function took, in cycles.
+struct CallStatistics {
+  uint64_t calls = 0;
+  uint64_t instructions = 0;
+  Cycles cycles = 0;
+  Cycles cycles_in_short = 0;            // of calls below 100 cycles (Mallacc figure 1)
+  std::array<uint64_t, 40> by_cycles{};  // calls of [2^(i-1), 2^i) cycles
+};
+
+class CallTracker {
+ public:
+  void call(Address slot) { open_.push_back(slot); }
+
+  // True where the allocator has been left with it.
+  bool returned(Address slot) {
+    while (!open_.empty() && open_.back() <= slot) open_.pop_back();
+    return function_ != Function::kNone && slot >= slot_;
+  }
+
+  bool inside() const { return function_ != Function::kNone; }
+
+  void enter(Function function, Cycles now, uint64_t instructions) {
+    function_ = function;
+    slot_ = open_.empty() ? 0 : open_.back();
+    since_ = now;
+    instructions_ = instructions;
+  }
+
+  void leave(Cycles now, uint64_t instructions, std::array<CallStatistics, 5>& statistics) {
+    CallStatistics& s = statistics[static_cast<size_t>(function_)];
+    function_ = Function::kNone;
+    const Cycles took = now - since_;
+    ++s.calls;
+    s.instructions += instructions - instructions_;
+    s.cycles += took;
+    if (took < 100) s.cycles_in_short += took;
+    ++s.by_cycles[static_cast<size_t>(std::bit_width(took))];
+  }
+
+ private:
+  std::vector<Address> open_;
+  Function function_ = Function::kNone;
+  Address slot_ = 0;
+  Cycles since_ = 0;
+  uint64_t instructions_ = 0;
+};
+
+}  // namespace annex::sim

@@ -1,0 +1,104 @@
+// The results of a simulation as JSON.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "guest/simulation.h"
+#include "machine/machine_file.h"
+
+namespace annex::sim {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Adds a group's numbers, "cycles.base" as a table in the table.
+template <class Group>
+void add(Json& out, const Group& group) {
+  Group::each(group, [&](const std::string& name, const auto& value, auto&&...) {
+    const size_t dot = name.find('.');
+    Json& at = dot == std::string::npos ? out[name] : out[name.substr(0, dot)][name.substr(dot + 1)];
+    at = at.is_null() ? Json(value) : Json(at.get<uint64_t>() + value);
+  });
+}
+
+Json of_calls(const CallStatistics& calls) {
+  Json by_cycles = Json::array();
+  for (size_t i = 0; i < calls.by_cycles.size(); ++i) {
+    if (calls.by_cycles[i] == 0) continue;
+    by_cycles.push_back({{"below", uint64_t{1} << i}, {"calls", calls.by_cycles[i]}});
+  }
+  return {{"calls", calls.calls},
+          {"instructions", calls.instructions},
+          {"cycles", calls.cycles},
+          {"cycles_in_calls_below_100", calls.cycles_in_short},
+          {"by_cycles", by_cycles}};
+}
+
+}  // namespace
+
+void Simulation::describe(Json& out) {
+  out["machine"] = to_json(machine_);
+  out["instructions"] = instructions();
+  out["cycles"] = cycles();
+  out["threads"] = threads_.size();
+  out["switches"] = scheduler_.switches();
+  memory_.to_json(out["memory"], cycles());
+
+  Json cores = Json::array();
+  Json both;  // of all cores
+  uint64_t busy = 0;
+  for (const Core& core : cores_) {
+    Json one = {{"cycles", core.now()}};
+    uint64_t instructions = 0;
+    CoreStatistics::each_group(core.statistics(), [&](const std::string& name, const auto& group, auto&&...) {
+      add(one[name], group);
+      add(both[name], group);
+      instructions += group.instructions;
+    });
+    const uint64_t worked = core.now() - core.statistics().cycles(Cause::kIdle);
+    one["instructions"] = instructions;
+    one["busy_cycles"] = worked;
+    one["ipc"] = worked > 0 ? static_cast<double>(instructions) / static_cast<double>(worked) : 0.0;
+    busy += worked;
+    cores.push_back(one);
+  }
+  out["cores"] = cores;
+  out["all"] = both;
+  out["busy_cycles"] = busy;
+
+  static constexpr const char* kNames[] = {"", "allocate", "free", "reallocate", "other"};
+  Json& allocator = out["allocator"];
+  allocator["functions"] = Json::object();
+  uint64_t calls = 0;
+  for (size_t i = 1; i < calls_.size(); ++i) {
+    allocator["functions"][kNames[i]] = of_calls(calls_[i]);
+    calls += calls_[i].calls;
+  }
+  allocator["calls"] = calls;
+  allocator["files"] = functions_.files();
+  allocator["instructions"] = both["allocator"]["instructions"];
+  uint64_t cycles = 0;
+  for (const auto& [cause, value] : both["allocator"]["cycles"].items()) {
+    if (cause != name_of(Cause::kIdle)) cycles += value.get<uint64_t>();
+  }
+  allocator["cycles"] = cycles;
+  allocator["atomic_cycles"] = both["allocator"]["atomic_cycles"];
+  // The papers' cache pollution: misses of the L2, and cycles beyond it, of all cores.
+  AllocatorShare misses;
+  AllocatorShare beyond;
+  const auto sum = [](AllocatorShare& into, const AllocatorShare& of) {
+    into.inside += of.inside;
+    into.evicted += of.evicted;
+    into.touched += of.touched;
+    into.evicted_and_touched += of.evicted_and_touched;
+    into.other += of.other;
+  };
+  for (unsigned i = 0; i < machine_.cores; ++i) {
+    sum(misses, memory_.allocator_misses(i));
+    sum(beyond, memory_.allocator_cycles(i));
+  }
+  add(allocator["l2_misses"], misses);
+  add(allocator["l2_miss_cycles"], beyond);
+}
+
+}  // namespace annex::sim

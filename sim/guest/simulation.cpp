@@ -1,0 +1,163 @@
+// The simulation: see simulation.h.
+#include "guest/simulation.h"
+
+#include <algorithm>
+#include <span>
+
+namespace annex::sim {
+
+Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
+    : machine_(machine),
+      bracket_(bracket),
+      memory_(machine_),
+      scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
+      turns_(scheduler_, attention_),
+      random_state_(seed) {
+  for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
+}
+
+// SplitMix64.
+uint64_t Simulation::random() {
+  uint64_t z = random_state_ += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// --- threads and turns ----------------------------------------------------------------------------------------------
+
+GuestThread& Simulation::start_thread() {
+  const bool first = threads_.empty();
+  Cycles at = 0;
+  if (!first) {
+    // The parent has the turn. A new thread's first instruction is some way off, by the seed.
+    at = cores_[scheduler_.core_of(scheduler_.running())].now() + machine_.from_us(machine_.system.futex_us) +
+         random() % 64;
+  }
+  auto& thread = threads_.emplace_back(std::make_unique<GuestThread>());
+  thread->id = scheduler_.add(at);
+  turns_.add();
+  if (first) turns_.begin();
+  run_until_ = scheduler_.run_until();
+  return *thread;
+}
+
+void Simulation::end_thread(GuestThread& thread) {
+  settle(thread);
+  const Cycles at = now(thread);
+  scheduler_.remove(thread.id);
+  const unsigned id = thread.id;
+  threads_[id].reset();
+  turns_.pass(id, at);
+}
+
+void Simulation::take_turn(GuestThread& thread, bool in_code) {
+  if (in_code && bracket_.leave != nullptr) bracket_.leave(thread.code);
+  turns_.hold(thread.id);
+  if (in_code && bracket_.enter != nullptr) bracket_.enter();
+  thread.core = &cores_[scheduler_.core_of(thread.id)];
+  run_until_ = scheduler_.run_until();
+}
+
+void Simulation::pass_turn(GuestThread& thread, bool in_code) {
+  const Cycles at = now(thread);
+  thread.core = nullptr;
+  turns_.pass(thread.id, at);
+  take_turn(thread, in_code);
+}
+
+// Between two blocks: its time is over, or somebody wants something.
+void Simulation::look_around(GuestThread& thread) {
+  attention_.store(false, std::memory_order_relaxed);
+  if (asked_.load(std::memory_order_acquire)) {
+    on_attention_();
+    asked_.store(false, std::memory_order_release);
+  }
+  // What the observer asks for, at any time of the host's, must not change whose turn it is.
+  if (now(thread) >= run_until_ || turns_.waits()) pass_turn(thread, true);
+}
+
+void Simulation::switch_thread(unsigned core) {
+  cores_[core].spend(machine_.from_us(machine_.system.switch_us), Cause::kSystemCall);
+}
+
+// --- blocks ---------------------------------------------------------------------------------------------------------
+
+void Simulation::charge(GuestThread& thread, Address next) {
+  const Block& block = thread.pending->block;
+  Core& core = *thread.core;
+  core.run(block, std::span(thread.accesses.data(), thread.accesses_count), next,
+           thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
+  thread.instructions += block.instructions;
+  if (thread.accesses_count > 0 && block.end >= BlockEnd::kCall && block.end <= BlockEnd::kReturn) {
+    const MemoryAccess& last = thread.accesses[thread.accesses_count - 1];
+    if (block.end != BlockEnd::kReturn) {
+      if (last.store) thread.calls.call(last.address);
+    } else if (thread.calls.returned(last.address)) {
+      thread.calls.leave(core.now(), thread.instructions, calls_);
+    }
+  }
+  thread.accesses_count = 0;
+  thread.pending = nullptr;
+}
+
+void Simulation::enter_allocator(GuestThread& thread, Function function) {
+  thread.calls.enter(function, now(thread), thread.instructions);
+}
+
+// --- system calls ---------------------------------------------------------------------------------------------------
+
+void Simulation::settle(GuestThread& thread) {
+  if (thread.core == nullptr) take_turn(thread, false);
+  if (thread.pending != nullptr) charge(thread, thread.pending->block.fall_through);
+}
+
+void Simulation::spend(GuestThread& thread, Cycles cycles) { thread.core->spend(cycles, Cause::kSystemCall); }
+
+bool Simulation::sleep(GuestThread& thread, Cycles until) {
+  scheduler_.sleep(thread.id, until);
+  pass_turn(thread, false);
+  return !scheduler_.timed_out(thread.id);
+}
+
+void Simulation::wake(unsigned thread, Cycles at) {
+  scheduler_.wake(thread, at);
+  run_until_ = scheduler_.run_until();
+}
+
+void Simulation::leave(GuestThread& thread) {
+  const Cycles at = now(thread);
+  scheduler_.leave(thread.id);
+  thread.away = true;
+  thread.core = nullptr;
+  turns_.pass(thread.id, at);
+}
+
+void Simulation::come_back(GuestThread& thread) {
+  thread.away = false;
+  turns_.come_back(thread.id, cores_[scheduler_.core_of(thread.id)].now());
+  take_turn(thread, false);
+}
+
+void Simulation::yield(GuestThread& thread) {
+  scheduler_.yield(thread.id);
+  pass_turn(thread, false);
+}
+
+// --- results --------------------------------------------------------------------------------------------------------
+
+uint64_t Simulation::instructions() const {
+  uint64_t sum = 0;
+  for (const Core& core : cores_) {
+    for (const ExecutionStatistics& s : core.statistics().by_origin) sum += s.instructions;
+  }
+  return sum;
+}
+
+Cycles Simulation::cycles() const {
+  Cycles most = 0;
+  for (const Core& core : cores_) most = std::max(most, core.now());
+  return most;
+}
+
+}  // namespace annex::sim

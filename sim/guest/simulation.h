@@ -1,0 +1,153 @@
+// The simulation: the machine's models, the program's threads, and what holds them together. It knows nothing of QEMU:
+// whoever runs the program tells it of blocks, accesses and system calls, and is held while it is not that thread's
+// turn.
+//
+// A block is charged when the thread comes to the next one, since only then is it known where its memory accesses went
+// and which way its branch did.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "guest/call_tracker.h"
+#include "guest/functions.h"
+#include "guest/futexes.h"
+#include "guest/scheduler.h"
+#include "guest/turns.h"
+#include "machine/core.h"
+#include "machine/memory_system.h"
+#include "machine/parameters.h"
+#include "machine/uop.h"
+
+namespace annex::sim {
+
+struct TranslatedBlock {
+  Block block;
+  Function function = Function::kNone;  // that is entered with it
+};
+
+// What a thread of the program has done since it was last charged, and where it is.
+struct GuestThread {
+  // More than any block makes: those of a block are fewer than 512 instructions, each with a few.
+  static constexpr uint32_t kMostAccesses = 2048;
+
+  unsigned id = 0;
+  bool away = false;
+  Core* core = nullptr;        // while it has the turn
+  const void* code = nullptr;  // of the host, that it runs: for Bracket
+  const TranslatedBlock* pending = nullptr;
+  uint32_t accesses_count = 0;
+  uint64_t instructions = 0;
+  CallTracker calls;
+  std::array<MemoryAccess, kMostAccesses> accesses;
+
+  void access(Address address, uint16_t instruction, uint8_t bytes, bool store) {
+    // One access of the program may come in pieces.
+    if (accesses_count > 0) {
+      MemoryAccess& last = accesses[accesses_count - 1];
+      if (last.instruction == instruction && last.store == store && last.address + last.bytes == address &&
+          last.bytes < 64) {
+        last.bytes = static_cast<uint8_t>(last.bytes + bytes);
+        return;
+      }
+    }
+    if (accesses_count < kMostAccesses) accesses[accesses_count++] = {address, instruction, bytes, store};
+  }
+};
+
+// Around a wait in the middle of the program's code.
+struct Bracket {
+  void (*leave)(const void* code) = nullptr;  // where in the host's code the thread is
+  void (*enter)() = nullptr;
+};
+
+class Simulation final : private Clock {
+ public:
+  Simulation(const Machine& machine, uint64_t seed, Bracket bracket);
+
+  GuestThread& start_thread();
+  void end_thread(GuestThread& thread);
+
+  // The thread comes to this block. Returns when it may run it.
+  void enter_block(GuestThread& thread, const TranslatedBlock& block) {
+    if (thread.core == nullptr) [[unlikely]]
+      take_turn(thread, true);
+    if (thread.pending != nullptr) charge(thread, block.block.start);
+    if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && !block.block.atomic)
+        [[unlikely]]
+      look_around(thread);
+    if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
+      enter_allocator(thread, block.function);
+    thread.pending = &block;
+  }
+  // It did not run the block after all: it comes to it again.
+  static void leave_block(GuestThread& thread) { thread.pending = nullptr; }
+
+  // --- for system calls (guest/system_calls.h), by the thread that has the turn
+  void settle(GuestThread& thread);  // charges what is pending
+  void spend(GuestThread& thread, Cycles cycles);
+  static Cycles now(const GuestThread& thread) { return thread.core->now(); }
+  unsigned core_of(const GuestThread& thread) const { return scheduler_.core_of(thread.id); }
+  // Until it is woken, or that time; false where the time was over.
+  bool sleep(GuestThread& thread, Cycles until);
+  void wake(unsigned thread, Cycles at);
+  void leave(GuestThread& thread);
+  void come_back(GuestThread& thread);
+  void yield(GuestThread& thread);
+
+  const Machine& machine() const { return machine_; }
+  MemorySystem& memory() { return memory_; }
+  Futexes& futexes() { return futexes_; }
+  Functions& functions() { return functions_; }
+  unsigned alive() const { return scheduler_.alive(); }
+  uint64_t random();  // of the seed's sequence
+
+  // --- for the observer, from its own thread: the running thread calls `act` before its next block
+  void on_attention(std::function<void()> act) { on_attention_ = std::move(act); }
+  void ask_for_attention() {
+    asked_.store(true, std::memory_order_relaxed);
+    attention_.store(true, std::memory_order_release);
+  }
+  bool attention_asked() const { return asked_.load(std::memory_order_relaxed); }
+
+  // --- results
+  uint64_t instructions() const;
+  Cycles cycles() const;  // of the slowest core
+  void describe(nlohmann::json& out);
+
+ private:
+  Cycles now(unsigned core) const override { return cores_[core].now(); }
+  void idle_until(unsigned core, Cycles at) override { cores_[core].idle_until(at); }
+  void switch_thread(unsigned core) override;
+
+  void charge(GuestThread& thread, Address next);
+  void take_turn(GuestThread& thread, bool in_code);
+  void pass_turn(GuestThread& thread, bool in_code);
+  void look_around(GuestThread& thread);
+  void enter_allocator(GuestThread& thread, Function function);
+
+  const Machine machine_;
+  const Bracket bracket_;
+  MemorySystem memory_;
+  std::deque<Core> cores_;
+  Scheduler scheduler_;
+  std::atomic<bool> attention_{false};  // the running thread should look around
+  std::atomic<bool> asked_{false};      // for the observer
+  std::function<void()> on_attention_;
+  Turns turns_;
+  Futexes futexes_;
+  Functions functions_;
+  std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
+  std::array<CallStatistics, 5> calls_{};              // by Function
+  Cycles run_until_ = 0;                               // of the thread that has the turn
+  uint64_t random_state_;
+};
+
+}  // namespace annex::sim

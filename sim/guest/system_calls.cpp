@@ -1,0 +1,332 @@
+// System calls: see system_calls.h.
+#include "guest/system_calls.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "guest/guest_memory.h"
+
+namespace annex::sim {
+
+namespace {
+
+// When the simulated machine was switched on, in seconds: of the monotonic clocks, and since 1970 of the others.
+constexpr int64_t kBoot = 1000;
+constexpr int64_t kEpoch = 1767225600;
+
+constexpr int64_t kSecond = 1000000000;
+
+bool realtime_clock(uint64_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+}
+
+// A call on a descriptor that would wait for somebody else now: pipes, sockets, terminals.
+bool would_block(int descriptor, short events) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return false;
+  if (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) && !S_ISCHR(status.st_mode)) return false;
+  struct pollfd one = {descriptor, events, 0};
+  return poll(&one, 1, 0) == 0;
+}
+
+}  // namespace
+
+SystemCalls::Call& SystemCalls::call_of(const GuestThread& thread) {
+  if (calls_.size() <= thread.id) calls_.resize(thread.id + 1);
+  return calls_[thread.id];
+}
+
+void SystemCalls::patch(Call& call, Address address, const void* value, uint32_t bytes) {
+  if (!read_guest(address, call.patch.was.data(), bytes) || !write_guest(address, value, bytes)) return;
+  call.patch.address = address;
+  call.patch.bytes = bytes;
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------
+
+int64_t SystemCalls::nanoseconds(Cycles at) const {
+  return static_cast<int64_t>(static_cast<double>(at) / simulation_.machine().ghz);
+}
+
+Cycles SystemCalls::cycles_from_now(const GuestThread& thread, Address timespec_at) const {
+  const auto time = read_guest<struct timespec>(timespec_at);
+  if (!time) return Simulation::now(thread);
+  return Simulation::now(thread) +
+         simulation_.machine().from_ns(static_cast<double>(time->tv_sec) * 1e9 + static_cast<double>(time->tv_nsec));
+}
+
+Cycles SystemCalls::cycles_at(Address timespec_at, bool realtime) const {
+  const auto time = read_guest<struct timespec>(timespec_at);
+  if (!time) return 0;
+  const double seconds = static_cast<double>(time->tv_sec - (realtime ? kEpoch : kBoot));
+  return simulation_.machine().from_ns(std::max(0.0, seconds * 1e9 + static_cast<double>(time->tv_nsec)));
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+void SystemCalls::futex_wait(GuestThread& thread, Call& call, bool absolute, bool realtime, uint32_t bits) {
+  const Address word = call.arguments[0];
+  const uint32_t expected = static_cast<uint32_t>(call.arguments[2]);
+  const Address timeout = call.arguments[3];
+  const auto value = read_guest<uint32_t>(word);
+  if (!value || *value != expected) return;  // the host says so too
+  Cycles until = kNever;
+  if (timeout != 0) until = absolute ? cycles_at(timeout, realtime) : cycles_from_now(thread, timeout);
+  simulation_.futexes().wait(thread.id, word, expected, bits);
+  const bool woken = simulation_.sleep(thread, until);
+  if (!woken) {
+    simulation_.futexes().forget(thread.id);
+    const struct timespec over = {0, absolute ? 1 : 0};
+    patch(call, timeout, &over, sizeof over);
+  } else if (read_guest<uint32_t>(word) == expected) {
+    const uint32_t other = ~expected;
+    patch(call, word, &other, sizeof other);
+  }
+}
+
+void SystemCalls::futex(GuestThread& thread, Call& call) {
+  const auto& a = call.arguments;
+  const int operation = static_cast<int>(a[1]) & FUTEX_CMD_MASK;
+  const bool realtime = (a[1] & FUTEX_CLOCK_REALTIME) != 0;
+  const Cycles woken_at =
+      Simulation::now(thread) + simulation_.machine().from_us(simulation_.machine().system.futex_us);
+  const auto wake = [&](unsigned waiter) { simulation_.wake(waiter, woken_at); };
+  switch (operation) {
+    case FUTEX_WAIT:
+      return futex_wait(thread, call, false, realtime, Futexes::kAnyBit);
+    case FUTEX_WAIT_BITSET:
+      return futex_wait(thread, call, true, realtime, static_cast<uint32_t>(a[5]));
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+      simulation_.futexes().wake(a[0], operation == FUTEX_WAKE ? Futexes::kAnyBit : static_cast<uint32_t>(a[5]),
+                                 static_cast<uint32_t>(a[2]), wake);
+      return;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+      simulation_.futexes().wake(a[0], Futexes::kAnyBit, static_cast<uint32_t>(a[2]), wake);
+      simulation_.futexes().requeue(a[0], a[4], static_cast<uint32_t>(a[3]));
+      return;
+    case FUTEX_WAKE_OP:
+      // Whether those of the second word are to wake depends on what the host finds there; one too many may wake up.
+      simulation_.futexes().wake(a[0], Futexes::kAnyBit, static_cast<uint32_t>(a[2]), wake);
+      simulation_.futexes().wake(a[4], Futexes::kAnyBit, static_cast<uint32_t>(a[3]), wake);
+      return;
+    default:
+      return;
+  }
+}
+
+void SystemCalls::sleep(GuestThread& thread, Call& call, Address request, bool absolute, bool realtime) {
+  simulation_.sleep(thread, absolute ? cycles_at(request, realtime) : cycles_from_now(thread, request));
+  const struct timespec none = {};
+  patch(call, request, &none, sizeof none);
+}
+
+bool SystemCalls::may_block(int64_t number, const Arguments& arguments) {
+  const int descriptor = static_cast<int>(arguments[0]);
+  switch (number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
+      return would_block(descriptor, POLLIN);
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+      return would_block(descriptor, POLLOUT);
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_connect:
+    case SYS_flock:
+    case SYS_pause:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+      return true;
+    case SYS_futex: {
+      const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK;
+      return operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2 || operation == FUTEX_WAIT_REQUEUE_PI;
+    }
+    default:
+      return false;
+  }
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+void SystemCalls::mapped(const GuestThread& thread, const Call& call, Address address) {
+  const auto& [hint, length, protection, flags, descriptor, offset] = call.arguments;
+  const bool anonymous = (flags & MAP_ANONYMOUS) != 0;
+  const Cycles now = Simulation::now(thread);
+  simulation_.memory().pages().map(address, address + length, anonymous ? PageKind::kAnonymous : PageKind::kFile, now);
+  simulation_.memory().shoot_down(address, address + length);
+  if (anonymous || (protection & PROT_EXEC) == 0) return;
+  const std::string link = "/proc/self/fd/" + std::to_string(static_cast<int>(descriptor));
+  char path[4096];
+  const ssize_t bytes = readlink(link.c_str(), path, sizeof path);
+  if (bytes <= 0) return;
+  simulation_.functions().add_file(std::string(path, static_cast<size_t>(bytes)), address, offset);
+}
+
+// --- all ------------------------------------------------------------------------------------------------------------
+
+void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& arguments) {
+  simulation_.settle(thread);
+  ++count_;
+  Call& call = call_of(thread);
+  call = {arguments, {}};
+  simulation_.spend(thread, simulation_.machine().from_us(simulation_.machine().system.call_us));
+  switch (number) {
+    case SYS_futex: {
+      // By value: other threads' calls may move the table while this one waits.
+      Call mine = call;
+      futex(thread, mine);
+      call_of(thread) = mine;
+      break;
+    }
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep: {
+      Call mine = call;
+      const bool clock = number == SYS_clock_nanosleep;
+      sleep(thread, mine, arguments[clock ? 2 : 0], clock && (arguments[1] & TIMER_ABSTIME) != 0,
+            clock && realtime_clock(arguments[0]));
+      call_of(thread) = mine;
+      break;
+    }
+    case SYS_sched_yield:
+      simulation_.yield(thread);
+      break;
+    case SYS_execve:
+    case SYS_execveat: {
+      char path[256] = {};
+      read_guest(arguments[number == SYS_execve ? 0 : 1], path, sizeof path - 1);
+      replaced_by_ = path;
+      break;
+    }
+    case SYS_fork:
+    case SYS_vfork:
+      ++forks_;
+      break;
+    case SYS_clone:
+      if ((arguments[0] & CLONE_THREAD) == 0) ++forks_;
+      break;
+    default:
+      break;
+  }
+  if (may_block(number, arguments)) {
+    ++left_to_the_host_;
+    simulation_.leave(thread);
+  }
+}
+
+void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
+  if (thread.away) simulation_.come_back(thread);
+  Call call = call_of(thread);
+  if (call.patch.bytes > 0) write_guest(call.patch.address, call.patch.was.data(), call.patch.bytes);
+  const auto& a = call.arguments;
+  MemorySystem& memory = simulation_.memory();
+  Pages& pages = memory.pages();
+  const Cycles now = Simulation::now(thread);
+  uint64_t given_back = 0;
+  switch (number) {
+    case SYS_clock_gettime: {
+      if (result != 0) break;
+      const int64_t ns = nanoseconds(Simulation::now(thread));
+      const bool of_cpu = a[0] == CLOCK_PROCESS_CPUTIME_ID || a[0] == CLOCK_THREAD_CPUTIME_ID;
+      const int64_t base = realtime_clock(a[0]) ? kEpoch : of_cpu ? 0 : kBoot;
+      write_guest(a[1], timespec{base + ns / kSecond, ns % kSecond});
+      break;
+    }
+    case SYS_gettimeofday: {
+      const int64_t ns = nanoseconds(Simulation::now(thread));
+      if (a[0] != 0) write_guest(a[0], timeval{kEpoch + ns / kSecond, ns % kSecond / 1000});
+      break;
+    }
+    case SYS_getrandom: {
+      for (int64_t at = 0; at < result; at += 8) {
+        const uint64_t value = simulation_.random();
+        write_guest(a[0] + static_cast<uint64_t>(at), &value, static_cast<size_t>(std::min<int64_t>(8, result - at)));
+      }
+      break;
+    }
+    case SYS_sched_getaffinity: {
+      if (result <= 0) break;
+      std::vector<unsigned char> mask(static_cast<size_t>(result));
+      for (unsigned i = 0; i < simulation_.machine().cores && i / 8 < mask.size(); ++i) {
+        mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | 1u << (i % 8));
+      }
+      write_guest(a[2], mask.data(), mask.size());
+      break;
+    }
+    case SYS_getcpu:
+      if (a[0] != 0) write_guest(a[0], simulation_.core_of(thread));
+      if (a[1] != 0) write_guest(a[1], 0u);
+      break;
+    case SYS_mmap:
+      if (result > 0 || result < -4095) mapped(thread, call, static_cast<Address>(result));
+      break;
+    case SYS_munmap:
+      if (result != 0) break;
+      given_back = pages.unmap(a[0], a[0] + a[1], now);
+      memory.shoot_down(a[0], a[0] + a[1]);
+      break;
+    case SYS_mremap:
+      if (result < 0 && result > -4096) break;
+      given_back = pages.remap(a[0], a[1], static_cast<Address>(result), a[2], now);
+      memory.shoot_down(a[0], a[0] + a[1]);
+      break;
+    case SYS_madvise:
+      if (result != 0) break;
+      if (a[2] == MADV_HUGEPAGE || a[2] == MADV_NOHUGEPAGE) {
+        pages.advise_huge(a[0], a[0] + a[1], a[2] == MADV_HUGEPAGE);
+      } else if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE) {
+        given_back = pages.drop(a[0], a[0] + a[1], now);
+        memory.shoot_down(a[0], a[0] + a[1]);
+      }
+      break;
+    case SYS_brk: {
+      const Address end = static_cast<Address>(result);
+      if (break_ != 0 && end > break_) pages.map(break_, end, PageKind::kAnonymous, now);
+      if (end < break_) {
+        given_back = pages.unmap(end, break_, now);
+        memory.shoot_down(end, break_);
+      }
+      break_ = end;
+      break;
+    }
+    default:
+      break;
+  }
+  if (given_back > 0) {
+    const SystemParameters& system = simulation_.machine().system;
+    simulation_.spend(thread, simulation_.machine().from_us(system.page_us * static_cast<double>(given_back)));
+  }
+}
+
+void SystemCalls::ended(GuestThread& thread) {
+  simulation_.settle(thread);
+  const Cycles at = Simulation::now(thread) + simulation_.machine().from_us(simulation_.machine().system.futex_us);
+  simulation_.futexes().wake_changed(
+      [](Address word, uint32_t expected) { return read_guest<uint32_t>(word) != expected; },
+      [&](unsigned waiter) { simulation_.wake(waiter, at); });
+}
+
+}  // namespace annex::sim

@@ -1,0 +1,98 @@
+// Turns: makes the host threads that carry the program's threads run one at a time, in the scheduler's order.
+//
+// Whoever has the turn may touch the scheduler and the models; everybody else waits in hold(). A thread that comes back
+// from a system call that the scheduler knows nothing of (it may have blocked in the host) asks for a turn with
+// come_back(): the running thread is called to attention and passes its turn on, or nobody runs and it is taken in
+// at once. All host threads share one host CPU, so a turn changes hands by a futex and not by spinning.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "guest/scheduler.h"
+
+namespace annex::sim {
+
+class Turns {
+ public:
+  // `attention` is set where the running thread should pass its turn on.
+  Turns(Scheduler& scheduler, std::atomic<bool>& attention) : scheduler_(scheduler), attention_(attention) {}
+
+  // For a thread that the scheduler has added. By the one that has the turn, or by the first of all.
+  void add() {
+    std::lock_guard guard(mutex_);
+    seats_.emplace_back(0);
+  }
+  // The first thread of all gets the turn.
+  void begin() {
+    std::lock_guard guard(mutex_);
+    give(scheduler_.next());
+  }
+
+  // Waits for the thread's turn.
+  void hold(unsigned thread) {
+    std::atomic<uint32_t>& seat = seat_of(thread);
+    while (seat.load(std::memory_order_acquire) == 0) {
+      syscall(SYS_futex, &seat, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
+  }
+
+  // By the one that has the turn, at that time: whoever is next gets it; true where it is the same thread again.
+  bool pass(unsigned thread, Cycles now) {
+    std::lock_guard guard(mutex_);
+    for (const unsigned back : returned_) scheduler_.wake(back, now);
+    returned_.clear();
+    waits_.store(false, std::memory_order_relaxed);
+    const unsigned next = scheduler_.next();
+    if (next == thread) return true;
+    seats_[thread].store(0, std::memory_order_relaxed);
+    give(next);
+    return false;
+  }
+
+  // By a thread that is away: takes it in, and waits for its turn. Its own time counts where nobody runs.
+  void come_back(unsigned thread, Cycles own_time) {
+    {
+      std::lock_guard guard(mutex_);
+      if (scheduler_.running() == kNobody) {
+        scheduler_.wake(thread, own_time);
+        give(scheduler_.next());
+      } else {
+        returned_.push_back(thread);
+        waits_.store(true, std::memory_order_relaxed);
+        attention_.store(true, std::memory_order_release);
+      }
+    }
+    hold(thread);
+  }
+
+  // Somebody has come back and waits to be taken in.
+  bool waits() const { return waits_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint32_t>& seat_of(unsigned thread) {
+    std::lock_guard guard(mutex_);
+    return seats_[thread];
+  }
+
+  void give(unsigned next) {
+    if (next == kNobody) return;
+    seats_[next].store(1, std::memory_order_release);
+    syscall(SYS_futex, &seats_[next], FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+
+  Scheduler& scheduler_;
+  std::mutex mutex_;
+  std::deque<std::atomic<uint32_t>> seats_;  // 1: that thread's turn
+  std::vector<unsigned> returned_;
+  std::atomic<bool>& attention_;
+  std::atomic<bool> waits_{false};
+};
+
+}  // namespace annex::sim

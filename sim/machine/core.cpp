@@ -1,0 +1,436 @@
+// The core model's loop: what each kind of micro-op does, and how blocks begin and end. core.h says what it models; the
+// stages that all micro-ops go through are in core_stages.h.
+#include "machine/core.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <vector>
+
+#include "machine/core_stages.h"
+
+namespace annex::sim {
+
+namespace {
+
+constexpr Address kNoAddress = ~Address{0};
+
+// Takes no port.
+constexpr bool is_special(UopClass kind) {
+  return kind == UopClass::kNop || kind == UopClass::kFence || kind == UopClass::kPause;
+}
+
+// Takes a port, and is no access to memory.
+constexpr bool is_plain(UopClass kind) {
+  constexpr auto bit = [](UopClass k) { return 1U << static_cast<unsigned>(k); };
+  constexpr unsigned kOthers = bit(UopClass::kNop) | bit(UopClass::kLoad) | bit(UopClass::kStore) |
+                               bit(UopClass::kFence) | bit(UopClass::kPause);
+  return (kOthers >> static_cast<unsigned>(kind) & 1) == 0;
+}
+
+constexpr std::array<Cause, 5> kCauseOf = {Cause::kL1, Cause::kL2, Cause::kLlc, Cause::kCoherence, Cause::kDram};
+static_assert(static_cast<size_t>(Level::kPeer) == 3 && static_cast<size_t>(Level::kDram) + 1 == kCauseOf.size());
+
+}  // namespace
+
+Core::Queue::Queue(uint32_t entries)
+    : size(std::min(entries, kMostEntries)), mask(std::bit_ceil(std::min(entries, kMostEntries)) - 1) {}
+
+Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
+    : memory_(memory),
+      index_(index),
+      in_order_(machine.core.kind == "in-order"),
+      dispatch_step_(step_of(machine.core.width)),
+      retire_step_(step_of(machine.core.retire_width)),
+      rob_(std::min(machine.core.rob, kMostEntries)),
+      rob_mask_(std::bit_ceil(rob_) - 1),
+      scheduler_(machine.core.scheduler),
+      front_end_(machine.core.front_end),
+      mispredict_(machine.core.mispredict),
+      forward_(machine.core.forward),
+      atomic_(machine.core.atomic),
+      fence_(machine.core.fence),
+      pause_(machine.core.pause),
+      l1d_latency_(machine.l1d.latency),
+      l1i_latency_(machine.l1i.latency),
+      latency_(machine.core.latency),
+      counts_(&statistics_.of(Origin::kProgram)),
+      predictor_(machine.predictor),
+      loads_(machine.core.load_queue),
+      stores_(machine.core.store_queue) {
+  // Ports in a new order: those that fewest classes use first, so that the lowest free bit is the port least missed.
+  std::array<unsigned, kPorts> users = {};
+  for (size_t kind = 0; kind < kUopClasses; ++kind) {
+    if (is_special(static_cast<UopClass>(kind))) continue;
+    for (unsigned port = 0; port < kPorts; ++port) users[port] += (machine.core.ports[kind] >> port) & 1;
+  }
+  std::array<unsigned, kPorts> order;
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return users[a] < users[b]; });
+  for (size_t kind = 0; kind < kUopClasses; ++kind) {
+    busy_[kind] = std::min(machine.core.busy[kind], static_cast<uint32_t>(kMostBusy));
+    for (unsigned place = 0; place < kPorts; ++place) {
+      ports_[kind] |= uint64_t{(machine.core.ports[kind] >> order[place]) & 1} << place;
+    }
+    // Those that keep their port go the slow way.
+    all_ports_[kind] = ports_[kind];
+    ports_[kind] *= busy_[kind] == 1 ? kEachCycle : 0;
+  }
+}
+
+// Rounded up, so that a cycle never has a slot too many.
+Cycles Core::step_of(uint32_t width) { return ((Cycles{1} << kSlotShift) + width - 1) / width; }
+
+void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin) {
+  origin_ = origin;
+  counts_ = &statistics_.of(origin);
+  if (block.end == BlockEnd::kOther) [[unlikely]] {
+    if (same_string_chunk(block, accesses)) return;
+  } else {
+    string_ = kNoAddress;
+  }
+  counts_->instructions += block.instructions;
+  counts_->uops += block.uops.size();
+  const Cycles before = now();
+  charged_ = 0;
+  fetch(block);
+  const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
+  finish(block, next, branch_done);
+  counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
+}
+
+// Gives each micro-op its access; accesses that none does follow as micro-ops of their own. Returns when the last
+// plain micro-op is done, which is the branch if the block ends with one.
+template <bool kInOrder>
+Cycles Core::run_uops(const Block& block, std::span<const MemoryAccess> accesses) {
+  Pace pace = pace_;
+  const MemoryAccess* access = accesses.data();
+  const MemoryAccess* const end = access + accesses.size();
+  const auto run_extras = [&](size_t before) {
+    while (access != end && access->instruction < before) {
+      apart(pace, [&] { run_extra<kInOrder>(*access); });
+      ++access;
+    }
+  };
+  const auto access_for = [&](const Uop& uop, bool store) -> const MemoryAccess* {
+    if (access == end) return nullptr;
+    if (access->instruction < uop.instruction) [[unlikely]]
+      run_extras(uop.instruction);
+    return access != end && access->instruction == uop.instruction && access->store == store ? access++ : nullptr;
+  };
+
+  Cycles done = pace.dispatch;
+  const Uop* const last = block.uops.data() + block.uops.size();
+  for (const Uop* uop = block.uops.data(); uop != last; ++uop) {
+    if (uop->locked) [[unlikely]] {
+      run_extras(uop->instruction);
+      const MemoryAccess* const first = access;
+      while (access != end && access->instruction == uop->instruction) ++access;
+      uop = apart(pace, [&] { return run_locked(uop, last, {first, access}); }) - 1;
+    } else if (is_plain(uop->kind)) {
+      done = run_plain<kInOrder>(pace, *uop);
+    } else if (uop->kind == UopClass::kLoad) {
+      run_load<kInOrder>(pace, *uop, access_for(*uop, false));
+    } else if (uop->kind == UopClass::kStore) {
+      run_store<kInOrder>(pace, *uop, access_for(*uop, true));
+    } else {
+      apart(pace, [&] { run_special(*uop); });
+    }
+  }
+  if (access != end) [[unlikely]]
+    run_extras(~size_t{0});
+  pace_ = pace;
+  return done;
+}
+
+// An access that no micro-op of its instruction does.
+template <bool kInOrder>
+[[gnu::noinline]] void Core::run_extra(const MemoryAccess& access) {
+  ++counts_->uops;
+  ++counts_->extra_accesses;
+  if (access.store) {
+    run_store<kInOrder>(pace_, {.kind = UopClass::kStore}, &access);
+  } else {
+    run_load<kInOrder>(pace_, {.kind = UopClass::kLoad}, &access);
+  }
+}
+
+template <bool kInOrder>
+[[gnu::always_inline]] inline Cycles Core::run_plain(Pace& pace, const Uop& uop) {
+  const Delay late = dispatch<Queued::kNone>(pace, uop.fused);
+  const Cycles issued = issue<kInOrder>(pace, uop.kind, operands_ready(pace, uop));
+  const Cycles done = issued + latency_[static_cast<size_t>(uop.kind)];
+  set_destinations(uop, done);
+  charge(retire(pace, uop.fused, done), late, Cause::kBase);
+  return done;
+}
+
+template <bool kInOrder>
+[[gnu::always_inline]] inline void Core::run_load(Pace& pace, const Uop& uop, const MemoryAccess* access) {
+  const Delay late = dispatch<Queued::kLoad>(pace, uop.fused);
+  const Cycles issued = issue<kInOrder>(pace, UopClass::kLoad, operands_ready(pace, uop));
+  const Cycles at = issued + latency_[static_cast<size_t>(UopClass::kLoad)];
+  Answer answer;
+  if (access == nullptr) [[unlikely]] {
+    answer = {.done = at + l1d_latency_, .rest = l1d_latency_};
+  } else {
+    ++counts_->loads;
+    const Address word = access->address >> 3;
+    const Forward& store = forwards_[word % kForwards];
+    if (store.word == word && at < store.written) {
+      ++counts_->forwarded;
+      answer = {.done = later(at, store.data) + forward_, .rest = forward_};
+    } else {
+      answer = ask<false>(*access, at);
+      // The fault is taken when all before it have retired, and the load then done again.
+      if (answer.fault != 0) [[unlikely]]
+        answer.done += later(at, pace.retired()) - at;
+    }
+  }
+  set_destinations(uop, answer.done);
+  charge(retire(pace, uop.fused, answer.done), late, answer);
+  loads_.take(pace.retired());
+  if (answer.fault != 0) [[unlikely]] {
+    ++counts_->page_faults;
+    hold_front_end(pace.retired() + front_end_, Cause::kPageFault);
+  }
+}
+
+template <bool kInOrder>
+[[gnu::always_inline]] inline void Core::run_store(Pace& pace, const Uop& uop, const MemoryAccess* access) {
+  const Delay late = dispatch<Queued::kStore>(pace, uop.fused);
+  const Cycles issued = issue<kInOrder>(pace, UopClass::kStore, operands_ready(pace, uop));
+  const Cycles done = issued + latency_[static_cast<size_t>(UopClass::kStore)];
+  set_destinations(uop, done);
+  charge(retire(pace, uop.fused, done), late, Cause::kBase);
+  if (access == nullptr) [[unlikely]] {
+    stores_.take(pace.retired());
+    return;
+  }
+  ++counts_->stores;
+  const Answer answer = ask<true>(*access, pace.retired());
+  if (answer.fault != 0) [[unlikely]] {
+    ++counts_->page_faults;
+    apart(pace, [&] { spend(answer.fault, Cause::kPageFault); });
+  }
+  written_ = later(answer.done, written_ + 1);
+  store_causes_[stores_.next & stores_.mask] = answer.translation > answer.rest ? Cause::kTlb : answer.cause;
+  stores_.take(written_);
+  const Address last = (access->address + access->bytes - (access->bytes != 0)) >> 3;
+  for (Address word = access->address >> 3; word <= last; ++word) {
+    forwards_[word % kForwards] = {.word = word, .data = done, .written = written_};
+  }
+}
+
+// Micro-ops that take no port.
+void Core::run_special(const Uop& uop) {
+  const Delay late = dispatch<Queued::kNone>(pace_, uop.fused);
+  if (uop.kind == UopClass::kFence) {
+    ++counts_->fences;
+    raise_floor(std::max({now(), written_, floor_, pace_.dispatch + 1}) + fence_);
+    charge(retire(pace_, uop.fused, floor_), late, Cause::kAtomic);
+    return;
+  }
+  const Cycles done = pace_.dispatch + (uop.kind == UopClass::kPause ? pause_ : 0);
+  set_destinations(uop, done);
+  charge(retire(pace_, uop.fused, done), late, Cause::kBase);
+  if (uop.kind == UopClass::kPause) hold_front_end(done, Cause::kBase);
+}
+
+const Uop* Core::run_locked(const Uop* first, const Uop* last, std::span<const MemoryAccess> accesses) {
+  const Delay late = dispatch<Queued::kNone>(pace_, first->fused);
+  const Uop* end = first;
+  Cycles ready = pace_.dispatch + 1;
+  for (; end != last && end->locked && end->instruction == first->instruction; ++end) {
+    for (const Register source : end->sources) {
+      if (source != kLoaded && source != kResult) ready = std::max(ready, ready_[source]);
+    }
+  }
+  const Cycles before = now();
+  const Cycles start = std::max({ready, before, written_, floor_});
+
+  // The line, for writing. The L1's own latency is part of `atomic`.
+  Answer line{.done = start + l1d_latency_};
+  Address asked = kNoAddress;
+  for (const MemoryAccess& access : accesses) {
+    if (access.address == asked) continue;  // the load and the store of one instruction
+    asked = access.address;
+    const Answer answer = ask<true>(access, start);
+    if (answer.done > line.done) line = answer;
+  }
+  const Cycles beyond = line.done - start - std::min(line.done - start, l1d_latency_);
+  const Cycles done = start + beyond + atomic_;
+  line.rest = beyond - std::min(beyond, line.fault + line.translation);
+  if (line.cause == Cause::kL1) line.cause = Cause::kAtomic;
+
+  for (const Uop* uop = first; uop != end; ++uop) {
+    if (uop != first) dispatch<Queued::kNone>(pace_, uop->fused);
+    set_destinations(*uop, done);
+    const Cycles held = retire(pace_, uop->fused, done);
+    const Cycles for_line = std::min(held, late.cycles + line.fault + line.translation + line.rest);
+    if (uop == first) charge(for_line, late, line);
+    charge(Cause::kAtomic, uop == first ? held - for_line : held);
+  }
+  ++counts_->atomics;
+  counts_->atomic_cycles += now() - before;
+  written_ = std::max(written_, done);
+  raise_floor(done);
+  if (line.fault != 0) {
+    ++counts_->page_faults;
+    hold_front_end(now() + front_end_, Cause::kPageFault);
+  }
+  return end;
+}
+
+// As issue(), where that doesn't find a port at once, or for classes that keep theirs for several cycles.
+Cycles Core::issue_slowly(UopClass kind, Cycles ready) {
+  const auto k = static_cast<size_t>(kind);
+  const uint64_t ports = all_ports_[k];
+  const unsigned busy = busy_[k];
+  const auto shift_of = [](Cycles cycle) { return cycle * kPorts % 64; };
+  // Ports taken are never given back, so a search from the first cycle possible need not be done twice.
+  const Cycles known = std::max(full_until_[k], pace_.dispatch + 1);
+  Cycles at = std::max(ready, known);
+  uint64_t free;
+  for (;;) {
+    // Further ahead than ports are known, dispatch waits. What would come after could hardly have mattered.
+    if (at + busy - pace_.dispatch >= kHorizon - kWordCycles) [[unlikely]]
+      advance(at + busy - kHorizon / 2);
+    free = ports & (word_of(at).free >> shift_of(at));
+    for (Cycles cycle = at + 1; cycle < at + busy && free != 0; ++cycle) free &= word_of(cycle).free >> shift_of(cycle);
+    if (free != 0) break;
+    // Words without a free port are skipped.
+    const bool none = (word_of(at).free & ports * kEachCycle) == 0;
+    at = none ? (at | (kWordCycles - 1)) + 1 : at + 1;
+  }
+  if (ready <= known) full_until_[k] = at;
+  for (Cycles cycle = at; cycle < at + busy; ++cycle) word_of(cycle).free &= ~((free & -free) << shift_of(cycle));
+  ++word_of(at).uops;
+  ++pace_.waiting;
+  return at;
+}
+
+// Moves dispatch on to a later cycle.
+void Core::advance(Cycles to) {
+  if (to - pace_.dispatch >= kHorizon) {
+    words_.fill({});
+    pace_.waiting = 0;
+  } else {
+    for (Cycles word = pace_.dispatch / kWordCycles; word < to / kWordCycles; ++word) {
+      pace_.waiting -= words_[word % kWords].uops;
+      words_[word % kWords] = {};
+    }
+  }
+  pace_.dispatch = to;
+  pace_.dispatch_slot = later(pace_.dispatch_slot, to << kSlotShift);
+}
+
+// An access to memory, which may cross into another line: then the slower of the two counts.
+template <bool kStore>
+[[gnu::always_inline]] inline Core::Answer Core::ask(const MemoryAccess& access, Cycles at) {
+  const Reply reply =
+      kStore ? memory_.store(index_, access.address, at, origin_) : memory_.load(index_, access.address, at, origin_);
+  const bool crosses = line_of(access.address) != line_of(access.address + access.bytes - (access.bytes != 0));
+  if ((reply.translation | reply.fault) != 0 || crosses) [[unlikely]]
+    return ask_more<kStore>(access, at, reply);
+  return {.done = reply.ready, .rest = reply.ready - at, .cause = kCauseOf[static_cast<size_t>(reply.level)]};
+}
+
+template <bool kStore>
+[[gnu::noinline]] Core::Answer Core::ask_more(const MemoryAccess& access, Cycles at, const Reply& first) {
+  const auto answer_of = [at](const Reply& reply) {
+    const Cycles rest = reply.ready - at - reply.translation - reply.fault;
+    return Answer{reply.ready, reply.fault, reply.translation, rest, kCauseOf[static_cast<size_t>(reply.level)]};
+  };
+  Answer answer = answer_of(first);
+  const Address last = access.address + access.bytes - (access.bytes != 0);
+  for (Address line = line_of(access.address) + 1; line <= line_of(last); ++line) {
+    const Address address = line << kLineShift;
+    const Answer more =
+        answer_of(kStore ? memory_.store(index_, address, at, origin_) : memory_.load(index_, address, at, origin_));
+    if (more.done > answer.done) answer = more;
+  }
+  return answer;
+}
+
+void Core::hold_front_end(Cycles until, Cause cause) {
+  if (until <= front_until_) return;
+  front_until_ = until;
+  front_cause_ = cause;
+}
+
+// The block's lines. A hit costs nothing: fetch runs that far ahead of dispatch.
+inline void Core::fetch(const Block& block) {
+  const Address last = line_of(std::max(block.fall_through, block.start + 1) - 1);
+  for (Address line = line_of(block.start); line <= last; ++line) {
+    if (line == fetched_line_) continue;
+    fetched_line_ = line;
+    const Cycles at = std::max(pace_.dispatch, front_until_);
+    const Reply reply = memory_.fetch(index_, line << kLineShift, at, origin_);
+    if (reply.fault != 0) [[unlikely]] {
+      ++counts_->page_faults;
+      spend(reply.fault, Cause::kPageFault);
+    }
+    const Cycles took = reply.ready - at - reply.fault;
+    if (took > l1i_latency_) hold_front_end(at + took - l1i_latency_, Cause::kFetch);
+  }
+}
+
+// How the block ended, for the predictors. A wrong prediction is known when the branch is done.
+inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
+  bool right = true;
+  switch (block.end) {
+    case BlockEnd::kConditional:
+      right = predictor_.conditional(block.last, next != block.fall_through);
+      ++counts_->branches;
+      counts_->mispredictions += !right;
+      break;
+    case BlockEnd::kCall:
+      predictor_.called(block.fall_through);
+      break;
+    case BlockEnd::kIndirectCall:
+      predictor_.called(block.fall_through);
+      [[fallthrough]];
+    case BlockEnd::kIndirectJump:
+      right = predictor_.indirect(block.last, next);
+      ++counts_->indirects;
+      counts_->indirect_mispredictions += !right;
+      break;
+    case BlockEnd::kReturn:
+      right = predictor_.returned(next);
+      ++counts_->returns;
+      counts_->return_mispredictions += !right;
+      break;
+    default:
+      break;
+  }
+  if (!right) hold_front_end(branch_done + mispredict_, Cause::kBranch);
+}
+
+// A repeated string instruction comes as one block run an iteration. Cores move up to 32 bytes at a time, so iterations
+// whose accesses are in the same 32 bytes as those of the one before are part of it.
+bool Core::same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses) {
+  const bool alone = block.start == block.last && !accesses.empty();
+  Address load = kNoAddress;
+  Address store = kNoAddress;
+  for (const MemoryAccess& access : accesses) (access.store ? store : load) = access.address >> 5;
+  const bool same = alone && string_ == block.start && string_load_ == load && string_store_ == store;
+  string_ = alone ? block.start : kNoAddress;
+  string_load_ = load;
+  string_store_ = store;
+  return same;
+}
+
+void Core::spend(Cycles cycles, Cause cause) {
+  pace_.retire_slot = (now() + cycles) << kSlotShift;
+  charge(cause, cycles);
+  if (now() > pace_.dispatch) advance(now());  // in one step, however long it was
+  hold_front_end(now() + front_end_, cause);
+  fetched_line_ = kNoAddress;
+}
+
+void Core::idle_until(Cycles at) {
+  if (at > now()) spend(at - now(), Cause::kIdle);
+}
+
+}  // namespace annex::sim

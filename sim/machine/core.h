@@ -1,0 +1,219 @@
+// A core: runs blocks of micro-ops with their memory accesses, and says how long they took and why.
+//
+// What it models, in the manner of ZSim's instruction window: micro-ops are gone through once, in program order, and
+// each is given the cycles at which it is dispatched, issued, done and retired, from what the ones before it left
+// behind:
+//   dispatch  in order, `width` a cycle; not before the front end delivers (fetch, wrong predictions), and only into a
+//   free
+//             entry of reorder buffer, scheduler, load queue or store queue
+//   issue     the first cycle with a free port of its class at which its operands are ready; later micro-ops may be
+//   earlier done      after its latency; a load's is the memory's answer, or forwarded from a store that is still
+//   queued retire    in order, `retire_width` a cycle; every cycle that retirement advances is charged to one Cause
+// Stores ask for their line when they retire, and are written in order (TSO), one a cycle; requests for lines overlap.
+// Locked instructions and fences wait for all before them and for the store queue, and nothing after them starts
+// earlier. The in-order kind dispatches only what can issue at once, so it stalls at the first use of a value that is
+// not there.
+//
+// Simplifications: no wrong path is executed. Loads never guess wrong about older stores: they wait for those to the
+// same eight bytes and no others. Where several micro-ops want a port at the same cycle, it is the first in program
+// order that gets it. All lines of a block are fetched at its start. A fused pair has one dispatch slot and one entry
+// in the reorder buffer, but two in the scheduler. Scheduler entries are freed four cycles at a time. A port's busy
+// time is at most kMostBusy.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "machine/core_statistics.h"
+#include "machine/memory_system.h"
+#include "machine/parameters.h"
+#include "machine/predictor.h"
+#include "machine/types.h"
+#include "machine/uop.h"
+
+namespace annex::sim {
+
+class Core {
+ public:
+  Core(unsigned index, const Machine& machine, MemorySystem& memory);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // When its last instruction retired: the sum of all cycles charged.
+  Cycles now() const { return pace_.retired(); }
+
+  // One run of a block: its accesses in program order (several an instruction, or none, whatever its micro-ops say),
+  // and the address at which the program went on.
+  void run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
+
+  // The window drains, then this many cycles pass (a system call, a switch to another thread); charged to who ran last.
+  void spend(Cycles cycles, Cause cause);
+  // The window drains, and nothing happens until then.
+  void idle_until(Cycles at);
+
+  const CoreStatistics& statistics() const { return statistics_; }
+
+ private:
+  static constexpr unsigned kMostEntries = 1024;  // of any queue: as the parameters' bounds
+  static constexpr unsigned kPorts = 16;
+  static constexpr unsigned kWordCycles = 64 / kPorts;  // in one Word
+  static constexpr uint64_t kEachCycle = 0x0001000100010001;
+  static constexpr unsigned kSlotShift = 16;  // slots are points in time in 1/65536 of a cycle: width of them in one
+  static constexpr Cycles kHorizon = 2048;    // cycles whose ports are known, from dispatch on, less a word
+  static constexpr size_t kWords = kHorizon / kWordCycles;
+  static constexpr Cycles kMostBusy = 256;
+  static constexpr unsigned kForwards = 256;
+
+  // Entries that are freed in the order in which they were taken: when, for the last of them. A power of two of them
+  // are kept, of which the youngest `size` matter.
+  struct Queue {
+    explicit Queue(uint32_t entries);
+    Cycles free_at() const { return freed[(next - size) & mask]; }  // the entry that the next one takes
+    void take(Cycles until) { freed[next++ & mask] = until; }
+
+    uint32_t size;
+    uint32_t mask;
+    uint32_t next = 0;
+    std::array<Cycles, kMostEntries> freed = {};
+  };
+  // A few cycles: their free ports, 16 bits a cycle, the earliest lowest; and how many micro-ops are issued in them.
+  struct Word {
+    uint64_t free = ~uint64_t{0};
+    uint64_t uops = 0;
+  };
+  // What every micro-op changes. Runs keep a copy, which compilers can hold in registers.
+  struct Pace {
+    Cycles dispatch = 0;       // the cycle of the last dispatch
+    Cycles dispatch_slot = 0;  // the same, in slots
+    Cycles retire_slot = 0;    // of the last retirement
+    uint64_t waiting = 0;      // micro-ops issued in words_, so all that are in the scheduler
+    uint32_t entry = 0;        // of the reorder buffer: the next
+
+    Cycles retired() const { return retire_slot >> kSlotShift; }
+
+    Pace() = default;
+    Pace(const Pace& from) { *this = from; }
+    // One by one: compilers that copy it as a whole keep it in memory.
+    Pace& operator=(const Pace& from) {
+      dispatch = from.dispatch;
+      dispatch_slot = from.dispatch_slot;
+      retire_slot = from.retire_slot;
+      waiting = from.waiting;
+      entry = from.entry;
+      return *this;
+    }
+  };
+  // A store to eight bytes that later loads may need: forwarded until it is written.
+  struct Forward {
+    Address word = ~Address{0};
+    Cycles data = 0;
+    Cycles written = 0;
+  };
+  // Cycles that something came late, and why.
+  struct Delay {
+    Cycles cycles = 0;
+    Cause cause = Cause::kBase;
+  };
+  // What an access to memory took, piece by piece.
+  struct Answer {
+    Cycles done = 0;
+    Cycles fault = 0;
+    Cycles translation = 0;
+    Cycles rest = 0;
+    Cause cause = Cause::kL1;
+  };
+  enum class Queued : uint8_t { kNone, kLoad, kStore };
+
+  template <bool kInOrder>
+  Cycles run_uops(const Block& block, std::span<const MemoryAccess> accesses);
+  template <bool kInOrder>
+  Cycles run_plain(Pace& pace, const Uop& uop);
+  template <bool kInOrder>
+  void run_load(Pace& pace, const Uop& uop, const MemoryAccess* access);
+  template <bool kInOrder>
+  void run_store(Pace& pace, const Uop& uop, const MemoryAccess* access);
+  template <bool kInOrder>
+  void run_extra(const MemoryAccess& access);
+  void run_special(const Uop& uop);
+  // All micro-ops of a locked instruction; returns its end.
+  const Uop* run_locked(const Uop* first, const Uop* last, std::span<const MemoryAccess> accesses);
+
+  // Stages: core_stages.h.
+  template <Queued kQueued>
+  Delay dispatch(Pace& pace, bool fused);
+  static Delay lateness(const Pace& pace, Cycles from, Cycles to, Cause cause);
+  void enter_next_word(Pace& pace);
+  void advance(Cycles to);
+  Cycles operands_ready(const Pace& pace, const Uop& uop) const;
+  template <bool kInOrder>
+  Cycles issue(Pace& pace, UopClass kind, Cycles ready);
+  Cycles issue_slowly(UopClass kind, Cycles ready);
+  void set_destinations(const Uop& uop, Cycles at);
+  void raise_floor(Cycles to);
+  Cycles retire(Pace& pace, bool fused, Cycles done);
+  void charge(Cause cause, Cycles cycles);
+  void charge(Cycles held, Delay late, Cause cause);
+  void charge(Cycles held, Delay late, const Answer& answer);
+  Word& word_of(Cycles cycle) { return words_[cycle / kWordCycles % kWords]; }
+  // For what is rare, and works on the members.
+  template <class Work>
+  auto apart(Pace& pace, Work&& work);
+
+  template <bool kStore>
+  Answer ask(const MemoryAccess& access, Cycles at);
+  template <bool kStore>
+  Answer ask_more(const MemoryAccess& access, Cycles at, const Reply& first);
+  static Cycles step_of(uint32_t width);
+  void fetch(const Block& block);
+  void hold_front_end(Cycles until, Cause cause);
+  void finish(const Block& block, Address next, Cycles branch_done);
+  bool same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses);
+
+  MemorySystem& memory_;
+  const unsigned index_;
+
+  // Parameters, as the loop wants them.
+  const bool in_order_;
+  const Cycles dispatch_step_, retire_step_;  // from one slot to the next
+  const uint32_t rob_, rob_mask_, scheduler_;
+  const Cycles front_end_, mispredict_, forward_, atomic_, fence_, pause_, l1d_latency_, l1i_latency_;
+  std::array<uint32_t, kUopClasses> latency_ = {};
+  std::array<uint32_t, kUopClasses> busy_ = {};
+  std::array<uint64_t, kUopClasses> ports_ = {};  // in each cycle of a word; none for classes that keep theirs
+  std::array<uint64_t, kUopClasses> all_ports_ = {};
+
+  Pace pace_;
+
+  // The front end.
+  Cycles front_until_ = 0;  // nothing is delivered before
+  Cause front_cause_ = Cause::kBase;
+  Address fetched_line_ = ~Address{0};
+
+  // Execution.
+  Cycles floor_ = 0;  // nothing is issued before: the last fence's end
+  // When registers have their values; not before floor_, which is also that of no register.
+  std::array<Cycles, kRegisters> ready_ = {};
+  std::array<Cycles, kUopClasses> full_until_ = {};  // a class with busy ports cannot start in (dispatch_, this)
+
+  // Stores and accounting.
+  Cycles written_ = 0;  // when the youngest store is written
+  Cycles charged_ = 0;  // in this run, to other causes than the base
+
+  Origin origin_ = Origin::kProgram;
+  ExecutionStatistics* counts_;
+  CoreStatistics statistics_;
+  Predictor predictor_;
+
+  // The last iteration of a repeated string instruction.
+  Address string_ = 0;
+  Address string_load_ = 0, string_store_ = 0;
+
+  std::array<Cycles, kMostEntries> retire_slots_ = {};  // of the last micro-ops: the reorder buffer
+  Queue loads_, stores_;
+  std::array<Cause, kMostEntries> store_causes_ = {};
+  std::array<Forward, kForwards> forwards_ = {};
+  std::array<Word, kWords> words_ = {};  // from dispatch_'s on; before it nothing is left
+};
+
+}  // namespace annex::sim

@@ -1,0 +1,166 @@
+// The stages of the core model that all micro-ops go through: dispatch, issue, retirement and its accounting.
+//
+// For core.cpp only. Nearly all of the simulator's time goes here and to the caches: so these are inlined, what depends
+// on the program's timing is computed without branches where it can be, and other branches almost always go one way.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "machine/core.h"
+
+namespace annex::sim {
+
+// By value, which compilers turn into conditional moves more readily than std::max.
+constexpr Cycles later(Cycles a, Cycles b) { return a > b ? a : b; }
+
+template <class Work>
+[[gnu::always_inline]] inline auto Core::apart(Pace& pace, Work&& work) {
+  pace_ = pace;
+  if constexpr (std::is_void_v<decltype(work())>) {
+    work();
+    pace = pace_;
+  } else {
+    const auto result = work();
+    pace = pace_;
+    return result;
+  }
+}
+
+// Of a dispatch that could have been at `from` and is at `to`: of that, what retirement will notice. What is dispatched
+// at `to` retires two cycles later at best; until then, what retired before was not waited for.
+inline Core::Delay Core::lateness(const Pace& pace, Cycles from, Cycles to, Cause cause) {
+  const Cycles retired = std::min(pace.retired(), to + 2);
+  return {std::min(to - from, to + 2 - retired), cause};
+}
+
+// Dispatch: when the front end has it and all queues have room. What it came late for is charged when it retires.
+template <Core::Queued kQueued>
+[[gnu::always_inline]] inline Core::Delay Core::dispatch(Pace& pace, bool fused) {
+  Delay late;
+  // What is fused takes the slot and the entry of the one before.
+  pace.entry -= fused;
+  Cycles slot =
+      later(pace.dispatch_slot + (fused ? 0 : dispatch_step_), retire_slots_[(pace.entry - rob_) & rob_mask_]);
+  Cycles at = slot >> kSlotShift;
+  if constexpr (kQueued == Queued::kLoad) {
+    if (const Cycles free = loads_.free_at(); free > at) [[unlikely]] {
+      at = free;
+      slot = at << kSlotShift;
+    }
+  }
+  if constexpr (kQueued == Queued::kStore) {
+    if (const Cycles free = stores_.free_at(); free > at) [[unlikely]] {
+      late = lateness(pace, at, free, store_causes_[(stores_.next - stores_.size) & stores_.mask]);
+      at = free;
+      slot = at << kSlotShift;
+    }
+  }
+  if (front_until_ > at) [[unlikely]] {
+    late = lateness(pace, at, front_until_, front_cause_);
+    at = front_until_;
+    slot = at << kSlotShift;
+  }
+  pace.dispatch_slot = slot;
+  while (pace.dispatch / kWordCycles != at / kWordCycles) enter_next_word(pace);
+  pace.dispatch = at;
+  // Micro-ops issued in dispatch's own word have left the scheduler, or as good as.
+  while (pace.waiting - word_of(pace.dispatch).uops >= scheduler_) [[unlikely]] {
+      enter_next_word(pace);
+      pace.dispatch_slot = pace.dispatch << kSlotShift;
+    }
+  return late;
+}
+
+// Dispatch leaves its word of cycles for the start of the next.
+[[gnu::always_inline]] inline void Core::enter_next_word(Pace& pace) {
+  Word& word = word_of(pace.dispatch);
+  pace.waiting -= word.uops;
+  word = {};
+  pace.dispatch = (pace.dispatch | (kWordCycles - 1)) + 1;
+}
+
+[[gnu::always_inline]] inline Cycles Core::operands_ready(const Pace& pace, const Uop& uop) const {
+  const Cycles first = later(ready_[uop.sources[0]], ready_[uop.sources[1]]);
+  const Cycles second = later(ready_[uop.sources[2]], ready_[uop.sources[3]]);
+  return later(later(first, second), pace.dispatch + 1);
+}
+
+[[gnu::always_inline]] inline void Core::set_destinations(const Uop& uop, Cycles at) {
+  ready_[uop.destinations[0]] = at;
+  ready_[uop.destinations[1]] = at;
+  ready_[kNoRegister] = floor_;
+}
+
+inline void Core::raise_floor(Cycles to) {
+  floor_ = to;
+  for (Cycles& ready : ready_) ready = later(ready, to);
+}
+
+// The first cycle from `ready` on with a free port, which it takes.
+template <bool kInOrder>
+[[gnu::always_inline]] inline Cycles Core::issue(Pace& pace, UopClass kind, Cycles ready) {
+  if (kInOrder && ready > pace.dispatch + 1) apart(pace, [&] { advance(ready - 1); });
+  // The lowest free bit is both the first cycle and the port to take.
+  const uint64_t ports = ports_[static_cast<size_t>(kind)];
+  Word* word = &word_of(ready);
+  uint64_t free = word->free & ports & (~uint64_t{0} << (ready * kPorts % 64));
+  Cycles at = ready & ~Cycles{kWordCycles - 1};
+  while (free == 0) [[unlikely]] {
+      if (ports == 0) break;
+      at += kWordCycles;
+      word = &word_of(at);
+      free = word->free & ports;
+    }
+  if (ports == 0 || at - pace.dispatch > kHorizon / 2) [[unlikely]] {
+    at = apart(pace, [&] { return issue_slowly(kind, ready); });
+  } else {
+    word->free ^= free & -free;
+    ++word->uops;
+    ++pace.waiting;
+    at += static_cast<unsigned>(std::countr_zero(free)) / kPorts;
+  }
+  if (kInOrder && at > pace.dispatch + 1) apart(pace, [&] { advance(at - 1); });
+  return at;
+}
+
+// Retires it. Cycles beyond those that the width asks for, which are not charged yet.
+[[gnu::always_inline]] inline Cycles Core::retire(Pace& pace, bool fused, Cycles done) {
+  const Cycles ideal = pace.retire_slot + (fused ? 0 : retire_step_);
+  const Cycles slot = later(ideal, done << kSlotShift);
+  pace.retire_slot = slot;
+  retire_slots_[pace.entry & rob_mask_] = slot;
+  ++pace.entry;
+  return (slot >> kSlotShift) - (ideal >> kSlotShift);
+}
+
+// What is charged to nothing else is the base's: run() sees to that.
+inline void Core::charge(Cause cause, Cycles cycles) {
+  counts_->cycles[static_cast<size_t>(cause)] += cycles;
+  charged_ += cycles;
+}
+
+[[gnu::always_inline]] inline void Core::charge(Cycles held, Delay late, Cause cause) {
+  if (late.cycles != 0) [[unlikely]] {
+    const Cycles first = std::min(held, late.cycles);
+    if (late.cause != Cause::kBase) charge(late.cause, first);
+    held -= first;
+  }
+  if (cause != Cause::kBase) charge(cause, held);
+}
+
+[[gnu::always_inline]] inline void Core::charge(Cycles held, Delay late, const Answer& answer) {
+  if ((late.cycles | answer.fault | answer.translation) != 0) [[unlikely]] {
+    const auto take = [&](Cycles most, Cause cause) {
+      const Cycles part = std::min(held, most);
+      if (cause != Cause::kBase) charge(cause, part);
+      held -= part;
+    };
+    take(late.cycles, late.cause);
+    take(answer.fault, Cause::kPageFault);
+    take(answer.translation, Cause::kTlb);
+  }
+  charge(answer.cause, held < answer.rest ? held : answer.rest);
+}
+
+}  // namespace annex::sim

@@ -1,0 +1,185 @@
+// Machines as files: see machine_file.h.
+#include "machine/machine_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+namespace annex::sim {
+
+namespace {
+
+// A group's names go through this to wherever their values are.
+class Reader {
+ public:
+  Reader(const toml::table* table, std::string where, std::vector<std::string>& problems)
+      : table_(table), where_(std::move(where)), problems_(problems) {}
+  ~Reader() {
+    if (table_ == nullptr) return;
+    unknown(*table_, "");
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  template <class Number>
+  void operator()(const std::string& name, Number& value, double least, double most, std::string_view unit,
+                  std::string_view) {
+    const auto node = find(name);
+    if (!node) return;
+    const auto number = node.template value<double>();
+    if (!number || node.is_boolean() || (!std::is_floating_point_v<Number> && !node.is_integer())) {
+      return say(name, fmt::format("must be {} in {}", std::is_floating_point_v<Number> ? "a number" : "a whole number",
+                                   unit));
+    }
+    if (*number < least || *number > most) {
+      return say(name, fmt::format("{} is outside {} to {} {}", *number, least, most, unit));
+    }
+    value = static_cast<Number>(*number);
+  }
+  void operator()(const std::string& name, std::string& value, Choices choices, std::string_view) {
+    const auto node = find(name);
+    if (!node) return;
+    const auto text = node.template value<std::string>();
+    if (!text || std::find(choices.begin(), choices.end(), *text) == choices.end()) {
+      return say(name, fmt::format("must be one of: {}", fmt::join(choices, ", ")));
+    }
+    value = *text;
+  }
+  // Besides the names that are asked for: tables, which others read.
+  void allow(const std::string& name) { known_.insert(name); }
+
+ private:
+  toml::node_view<const toml::node> find(const std::string& name) {
+    known_.insert(name);
+    if (table_ == nullptr) return {};
+    return table_->at_path(name);
+  }
+  void say(const std::string& name, const std::string& what) {
+    problems_.push_back(fmt::format("{}{}: {}", where_, name, what));
+  }
+  void unknown(const toml::table& table, const std::string& prefix) {
+    for (const auto& [key, node] : table) {
+      const std::string name = prefix + std::string(key.str());
+      if (known_.contains(name)) continue;
+      const bool group = std::any_of(known_.begin(), known_.end(),
+                                     [&](const std::string& known) { return known.starts_with(name + "."); });
+      if (group && node.is_table()) {
+        unknown(*node.as_table(), name + ".");
+      } else {
+        say(name, fmt::format("no such parameter (line {})", key.source().begin.line));
+      }
+    }
+  }
+
+  const toml::table* table_;
+  std::string where_;
+  std::vector<std::string>& problems_;
+  std::set<std::string> known_;
+};
+
+void read(const std::string& path, const std::string& presets, Machine& machine, std::vector<std::string>& problems,
+          int depth) {
+  if (!std::filesystem::is_regular_file(path)) {
+    problems.push_back(fmt::format("{}: no such file", path));
+    return;
+  }
+  const toml::parse_result parsed = toml::parse_file(path);
+  if (!parsed) {
+    const auto& error = parsed.error();
+    problems.push_back(fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
+    return;
+  }
+  const toml::table& table = parsed.table();
+  if (const auto base = table["base"].value<std::string>()) {
+    const auto beside = std::filesystem::path(path).parent_path() / (*base + ".toml");
+    const auto preset = std::filesystem::path(presets) / (*base + ".toml");
+    if (depth > 8) {
+      problems.push_back(fmt::format("{}: base: more than 8 files deep", path));
+      return;
+    }
+    read(std::filesystem::is_regular_file(beside) ? beside.string() : preset.string(), presets, machine, problems,
+         depth + 1);
+  }
+  machine.name = table["name"].value_or(std::filesystem::path(path).stem().string());
+  machine.description = table["description"].value_or(machine.description);
+  const std::string where = path + ": ";
+  Reader own(&table, where, problems);
+  for (const char* text : {"base", "name", "description"}) own.allow(text);
+  Machine::each(machine, own);
+  Machine::each_group(machine, [&](const std::string& name, auto& group, std::string_view) {
+    own.allow(name);
+    const toml::node_view node = table[name];
+    if (node && !node.is_table()) problems.push_back(fmt::format("{}{}: must be a table", where, name));
+    Reader reader(node.as_table(), fmt::format("{}{}.", where, name), problems);
+    std::remove_reference_t<decltype(group)>::each(group, reader);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> read_machine(const std::string& path, const std::string& presets, Machine& machine) {
+  std::vector<std::string> problems;
+  read(path, presets, machine, problems, 0);
+  if (!problems.empty()) return problems;
+  for (const std::string& problem : problems_of(machine)) problems.push_back(path + ": " + problem);
+  return problems;
+}
+
+nlohmann::json to_json(const Machine& machine) {
+  nlohmann::json out = {{"name", machine.name}, {"description", machine.description}};
+  const auto into = [](nlohmann::json& at) {
+    return [&at](const std::string& name, const auto& value, auto&&...) {
+      // latency.alu and the like: a table in the table.
+      const size_t dot = name.find('.');
+      if (dot == std::string::npos) {
+        at[name] = value;
+      } else {
+        at[name.substr(0, dot)][name.substr(dot + 1)] = value;
+      }
+    };
+  };
+  Machine::each(machine, into(out));
+  Machine::each_group(machine, [&](const std::string& name, const auto& group, std::string_view) {
+    nlohmann::json& at = out[name];
+    std::remove_cvref_t<decltype(group)>::each(group, into(at));
+  });
+  return out;
+}
+
+namespace {
+
+struct Describer {
+  std::string& out;
+  const std::string group;
+
+  void operator()(const std::string& name, const auto& value, double least, double most, std::string_view unit,
+                  std::string_view meaning) const {
+    out += fmt::format("| `{}{}` | {} | {} | {:g} to {:g} | {} |\n", group, name, value, unit, least, most, meaning);
+  }
+  void operator()(const std::string& name, const std::string& value, Choices choices, std::string_view meaning) const {
+    out += fmt::format("| `{}{}` | {} | | {} | {} |\n", group, name, value, fmt::join(choices, ", "), meaning);
+  }
+};
+
+}  // namespace
+
+std::string describe_parameters() {
+  const Machine machine;
+  std::string out = "| parameter | default | unit | values | what it is |\n|---|---|---|---|---|\n";
+  Machine::each(machine, Describer{out, ""});
+  Machine::each_group(machine, [&](const std::string& name, const auto& group, std::string_view what) {
+    out += fmt::format("| **{}** | | | | {} |\n", name, what);
+    std::remove_cvref_t<decltype(group)>::each(group, Describer{out, name + "."});
+  });
+  return out;
+}
+
+}  // namespace annex::sim

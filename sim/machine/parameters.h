@@ -1,0 +1,243 @@
+// A machine is data: every parameter of every unit, with its unit of measure, bounds and meaning, in one place. Read
+// from TOML, checked, and written back as JSON and as documentation by one visitor for each group.
+//
+// A group's each(self, visit) calls visit(name, member, least, most, unit, meaning) for each parameter; for a choice
+// among names, visit(name, member, choices, meaning).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/types.h"
+#include "machine/uop.h"
+
+namespace annex::sim {
+
+using Choices = std::initializer_list<std::string_view>;
+
+struct CacheParameters {
+  uint64_t bytes = 0;
+  uint32_t ways = 8;
+  uint32_t latency = 4;
+  uint32_t mshrs = 16;
+  std::string prefetcher = "none";
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("bytes", self.bytes, 64, uint64_t{1} << 40, "bytes", "capacity; ways x 64 bytes x a power of two of sets");
+    visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used");
+    visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it");
+    visit("mshrs", self.mshrs, 1, 256, "lines", "misses outstanding at once");
+    visit("prefetcher", self.prefetcher, Choices{"none", "next-line", "stride"},
+          "what is fetched ahead on a demand access");
+  }
+};
+
+struct TlbParameters {
+  uint32_t entries = 64;
+  uint32_t ways = 4;
+  uint32_t latency = 0;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("entries", self.entries, 1, 1 << 20, "pages", "capacity, for pages of either size; ways x a power of two");
+    visit("ways", self.ways, 1, 1 << 20, "ways", "associativity");
+    visit("latency", self.latency, 0, 1000, "cycles", "of a look-up here after a miss before it; 0: hidden");
+  }
+};
+
+struct CoreParameters {
+  std::string kind = "out-of-order";
+  uint32_t width = 4;
+  uint32_t retire_width = 4;
+  uint32_t rob = 192;
+  uint32_t scheduler = 60;
+  uint32_t load_queue = 72;
+  uint32_t store_queue = 42;
+  uint32_t front_end = 12;
+  uint32_t mispredict = 15;
+  uint32_t forward = 5;
+  uint32_t atomic = 18;
+  uint32_t fence = 20;
+  uint32_t pause = 10;
+  // By class, in the order of UopClass: cycles, cycles that the port stays busy, and the ports as bits.
+  std::array<uint32_t, kUopClasses> latency = {1, 1, 1, 3, 26, 1, 0, 1, 1, 3, 5, 14, 30, 1, 1};
+  std::array<uint32_t, kUopClasses> busy = {1, 1, 1, 1, 10, 1, 1, 1, 1, 1, 1, 8, 15, 1, 1};
+  std::array<uint32_t, kUopClasses> ports = {0xff, 0x63, 0x41, 0x02, 0x01, 0x41, 0x0c, 0x10,
+                                             0x23, 0x02, 0x03, 0x01, 0x21, 0xff, 0xff};
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("kind", self.kind, Choices{"out-of-order", "in-order"}, "how instructions issue");
+    visit("width", self.width, 1, 16, "micro-ops a cycle", "dispatched");
+    visit("retire_width", self.retire_width, 1, 16, "micro-ops a cycle", "retired");
+    visit("rob", self.rob, 1, 1024, "micro-ops", "reorder buffer");
+    visit("scheduler", self.scheduler, 1, 1024, "micro-ops", "waiting for their operands or a port");
+    visit("load_queue", self.load_queue, 1, 1024, "loads", "between dispatch and retirement");
+    visit("store_queue", self.store_queue, 1, 1024, "stores", "between dispatch and their write to L1");
+    visit("front_end", self.front_end, 1, 100, "cycles", "from fetch to dispatch");
+    visit("mispredict", self.mispredict, 0, 1000, "cycles", "from the branch's execution to the next dispatch");
+    visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes");
+    visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1");
+    visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written");
+    visit("pause", self.pause, 0, 10000, "cycles", "of a pause instruction");
+    for (size_t i = 0; i < kUopClasses; ++i) {
+      const std::string unit = name_of(static_cast<UopClass>(i));
+      visit("latency." + unit, self.latency[i], 0, 10000, "cycles",
+            "from operands to result (of a load: beside the cache)");
+      visit("busy." + unit, self.busy[i], 1, 10000, "cycles", "until the port takes the next");
+      visit("ports." + unit, self.ports[i], 1, 0xffff, "bits", "the ports that take it, port 0 in bit 0");
+    }
+  }
+};
+
+struct PredictorParameters {
+  std::string kind = "tage";
+  uint32_t table_bits = 13;
+  uint32_t history = 64;
+  uint32_t btb = 4096;
+  uint32_t return_stack = 16;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("kind", self.kind, Choices{"perfect", "bimodal", "gshare", "tage"}, "direction of conditional branches");
+    visit("table_bits", self.table_bits, 1, 24, "bits", "index of the base table (of a tagged one: 3 less)");
+    visit("history", self.history, 1, 128, "branches", "the longest history that is used");
+    visit("btb", self.btb, 1, 1 << 20, "targets",
+          "of indirect jumps and calls, by address and history; a power of two");
+    visit("return_stack", self.return_stack, 1, 1024, "addresses", "of calls");
+  }
+};
+
+struct DramParameters {
+  uint32_t channels = 1;
+  uint32_t ranks = 2;
+  uint32_t banks = 16;
+  uint32_t row_bytes = 8192;
+  double bus_mts = 2400;
+  double tcas_ns = 14.16;
+  double trcd_ns = 14.16;
+  double trp_ns = 14.16;
+  double tras_ns = 32;
+  double controller_ns = 10;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("channels", self.channels, 1, 64, "channels", "a power of two");
+    visit("ranks", self.ranks, 1, 16, "ranks a channel", "a power of two");
+    visit("banks", self.banks, 1, 64, "banks a rank", "a power of two");
+    visit("row_bytes", self.row_bytes, 64, 1 << 20, "bytes", "of a bank's open row; a power of two");
+    visit("bus_mts", self.bus_mts, 100, 20000, "million transfers of 8 bytes a second", "of a channel");
+    visit("tcas_ns", self.tcas_ns, 0, 1000, "ns", "column to data");
+    visit("trcd_ns", self.trcd_ns, 0, 1000, "ns", "row to column");
+    visit("trp_ns", self.trp_ns, 0, 1000, "ns", "precharge");
+    visit("tras_ns", self.tras_ns, 0, 1000, "ns", "row to precharge, at least");
+    visit("controller_ns", self.controller_ns, 0, 1000, "ns", "from the last-level cache to the bank and back");
+  }
+};
+
+struct CoherenceParameters {
+  uint32_t transfer = 20;
+  uint32_t invalidate = 12;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("transfer", self.transfer, 0, 10000, "cycles",
+          "to fetch a line from another core's cache, beside the look-up in the last level");
+    visit("invalidate", self.invalidate, 0, 10000, "cycles",
+          "until all other copies of a line are gone, beside the look-up in the last level");
+  }
+};
+
+struct PageParameters {
+  uint32_t walk = 30;
+  double fault_us = 0.5;
+  double huge_fault_us = 60;
+  std::string huge_pages = "madvise";
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk");
+    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB");
+    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us", "of the first touch of a page of 2 MiB");
+    visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"},
+          "where the kernel gives pages of 2 MiB");
+  }
+};
+
+struct SystemParameters {
+  double call_us = 0.1;
+  double page_us = 0.05;
+  double switch_us = 1.5;
+  double slice_us = 3000;
+  double futex_us = 0.5;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("call_us", self.call_us, 0, 1e6, "us", "of a system call");
+    visit("page_us", self.page_us, 0, 1e6, "us", "beside it, for each resident page that a call gives back");
+    visit("switch_us", self.switch_us, 0, 1e6, "us", "of a switch to another thread");
+    visit("slice_us", self.slice_us, 1, 1e6, "us", "a thread runs at most while another waits for its core");
+    visit("futex_us", self.futex_us, 0, 1e6, "us", "from a wake-up to the woken thread's first instruction");
+  }
+};
+
+struct Machine {
+  std::string name;
+  std::string description;
+  uint32_t cores = 1;
+  double ghz = 2.0;
+  uint32_t quantum = 1000;
+
+  CoreParameters core;
+  PredictorParameters predictor;
+  CacheParameters l1i{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 4};
+  CacheParameters l1d{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 10};
+  CacheParameters l2{.bytes = 262144, .ways = 8, .latency = 12, .mshrs = 16};
+  CacheParameters llc{.bytes = 2097152, .ways = 16, .latency = 24, .mshrs = 64};
+  TlbParameters itlb{.entries = 128, .ways = 4, .latency = 0};
+  TlbParameters dtlb{.entries = 64, .ways = 4, .latency = 0};
+  TlbParameters stlb{.entries = 1536, .ways = 12, .latency = 7};
+  CoherenceParameters coherence;
+  DramParameters dram;
+  PageParameters pages;
+  SystemParameters system;
+
+  Cycles from_ns(double ns) const { return static_cast<Cycles>(ns * ghz + 0.5); }
+  Cycles from_us(double us) const { return from_ns(us * 1000); }
+
+  // The machine's own.
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("cores", self.cores, 1, kMaxCores, "cores", "main cores");
+    visit("ghz", self.ghz, 0.1, 100, "GHz", "clock of the cores and caches");
+    visit("quantum", self.quantum, 1, 1000000, "cycles",
+          "how far one core may run ahead of the slowest: shorter is truer and slower to simulate");
+  }
+  // Its groups: visit(name, group, what it is).
+  template <class Self, class Visit>
+  static void each_group(Self& self, Visit&& visit) {
+    visit("core", self.core, "each main core");
+    visit("predictor", self.predictor, "its branch predictor");
+    visit("l1i", self.l1i, "instruction cache of a core");
+    visit("l1d", self.l1d, "data cache of a core");
+    visit("l2", self.l2, "second cache of a core, which contains both (inclusive)");
+    visit("llc", self.llc, "last-level cache of all cores, which contains all others (inclusive)");
+    visit("itlb", self.itlb, "instruction TLB of a core");
+    visit("dtlb", self.dtlb, "data TLB of a core");
+    visit("stlb", self.stlb, "second TLB of a core");
+    visit("coherence", self.coherence, "MESI between the cores' caches, with a directory in the last level");
+    visit("dram", self.dram, "memory");
+    visit("pages", self.pages, "page walks and faults");
+    visit("system", self.system, "what the kernel takes");
+  }
+};
+
+// What is wrong with it, a line each; empty: nothing.
+std::vector<std::string> problems_of(const Machine& machine);
+
+}  // namespace annex::sim

@@ -1,0 +1,88 @@
+// Static micro-operations: what the timing model knows of an instruction, decoded once when its block is translated.
+//
+// An instruction becomes up to three: a load (address registers -> data), an operation, a store (address and data ->).
+// Decoders (decode/) make them; the core model (core.h) runs them. Nothing here is particular to x86.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "machine/types.h"
+
+namespace annex::sim {
+
+enum class UopClass : uint8_t {
+  kNop,  // takes a slot and no port
+  kAlu,  // integer add, logic, compare, move, address
+  kShift,
+  kMul,
+  kDiv,
+  kBranch,
+  kLoad,
+  kStore,
+  kVectorAlu,  // integer and logical vector operations, shuffles, moves between register files
+  kFpAdd,
+  kFpMul,      // and fused multiply-add
+  kFpDiv,      // and square root
+  kMicrocode,  // whatever the core does in a sequence of its own (cpuid, string set-up, x87 transcendental)
+  kFence,
+  kPause,
+};
+inline constexpr size_t kUopClasses = static_cast<size_t>(UopClass::kPause) + 1;
+const char* name_of(UopClass kind);
+
+// A register by number: 0 is none. Flags are one register; so is the x87 stack. kLoaded and kResult carry values
+// between the micro-ops of one instruction.
+using Register = uint8_t;
+inline constexpr Register kNoRegister = 0;
+inline constexpr Register kFirstInteger = 1;  // 16 or 31 of them
+inline constexpr Register kFlags = 33;
+inline constexpr Register kFirstVector = 34;  // 32 of them
+inline constexpr Register kX87 = 66;
+inline constexpr Register kLoaded = 67;
+inline constexpr Register kResult = 68;
+inline constexpr Register kRegisters = 69;
+
+struct Uop {
+  UopClass kind = UopClass::kNop;
+  bool first = false;   // of its instruction
+  bool fused = false;   // shares the dispatch slot of the one before it (a load with its operation, address with data)
+  bool locked = false;  // part of an atomic read-modify-write
+  uint16_t instruction = 0;  // its number in the block
+  Register sources[4] = {};
+  Register destinations[2] = {};
+};
+
+// How a block ends.
+enum class BlockEnd : uint8_t {
+  kFallThrough,  // the translator ended it: it goes on at the next address
+  kConditional,
+  kJump,
+  kIndirectJump,
+  kCall,
+  kIndirectCall,
+  kReturn,
+  kSystemCall,
+  kOther,
+};
+
+// A straight run of instructions, entered at its start and left at its end.
+struct Block {
+  Address start = 0;
+  Address last = 0;          // address of the last instruction
+  Address fall_through = 0;  // address after the last instruction
+  BlockEnd end = BlockEnd::kFallThrough;
+  uint32_t instructions = 0;
+  bool atomic = false;  // contains a locked instruction
+  std::vector<Uop> uops;
+};
+
+// One access to memory that a block's run made. Those of an instruction that touch neighbouring bytes are one.
+struct MemoryAccess {
+  Address address = 0;
+  uint16_t instruction = 0;
+  uint8_t bytes = 0;
+  bool store = false;
+};
+
+}  // namespace annex::sim

@@ -1,0 +1,283 @@
+// The simulator as a plugin of QEMU's user mode: tells the simulation of the blocks that the program's threads run, of
+// their memory accesses and of their system calls.
+//
+//   LD_PRELOAD=libannex-sim.so qemu-x86_64 -U LD_PRELOAD -plugin libannex-sim.so,machine=FILE,presets=DIR,out=FILE.json
+//   PROGRAM
+//
+// Arguments: see Options. Exit status 2, after a line for each problem, where they or the machine are wrong.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "decode/decoder.h"
+#include "guest/observer.h"
+#include "guest/simulation.h"
+#include "guest/system_calls.h"
+#include "machine/machine_file.h"
+#include "qemu/plugin_api.h"
+
+extern "C" {
+[[gnu::visibility("default")]] int qemu_plugin_version = 1;
+}
+
+namespace annex::sim {
+
+namespace {
+
+struct Options {
+  std::string machine;  // TOML file
+  std::string presets;  // folder that `base` in it refers to
+  uint64_t seed = 1;
+  ObserverOptions observer;
+};
+
+// What the plugin knows, from its start to the end of the process. Never destroyed: the host's threads end in no order.
+struct Plugin {
+  Options options;
+  Machine machine;
+  std::unique_ptr<Simulation> simulation;
+  std::unique_ptr<SystemCalls> system_calls;
+  std::unique_ptr<Decoder> decoder;
+  std::unique_ptr<Observer> observer;
+  std::vector<GuestThread*> threads;  // by vCPU; as long as there may be any, so that it never moves
+  std::mutex mutex;                   // of translation
+  std::deque<TranslatedBlock> blocks;
+  bool program_known = false;
+  pthread_key_t thread_key = 0;  // of host threads that end
+  unsigned flushes = 0;          // of QEMU's code buffer
+  std::chrono::steady_clock::time_point started;
+  pid_t process = 0;
+  bool detached = false;  // in a forked child, which is not simulated
+};
+Plugin* plugin = nullptr;
+
+constexpr size_t kMostThreads = 4096;  // at a time
+
+[[noreturn]] void refuse(const std::string& what) {
+  fmt::print(stderr, "annex-sim: {}\n", what);
+  _exit(2);
+}
+
+// All of the program's threads take turns on the CPU where this one is: a turn then changes hands in some microseconds.
+void stay_on_one_cpu() {
+  static const int cpu = sched_getcpu();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(cpu), &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
+std::string describe(const std::string& how) {
+  nlohmann::json out;
+  out["format"] = "annex-sim 1";
+  out["ended"] = how.empty() ? "not yet" : how;
+  out["complete"] = how == "exit";
+  out["seed"] = plugin->options.seed;
+  plugin->simulation->describe(out);
+  const std::chrono::duration<double> host = std::chrono::steady_clock::now() - plugin->started;
+  out["host_s"] = host.count();
+  out["mips"] = static_cast<double>(plugin->simulation->instructions()) / host.count() / 1e6;
+  out["system_calls"] = {{"count", plugin->system_calls->count()},
+                         {"left_to_the_host", plugin->system_calls->left_to_the_host()},
+                         {"forks", plugin->system_calls->forks()}};
+  if (!plugin->system_calls->replaced_by().empty()) out["replaced_by"] = plugin->system_calls->replaced_by();
+  return out.dump(1);
+}
+
+// --- execution ------------------------------------------------------------------------------------------------------
+
+void block_entered(unsigned vcpu, void* data) {
+  if (plugin->detached) return;
+  GuestThread& thread = *plugin->threads[vcpu];
+  const unsigned flushes = plugin->flushes;
+  thread.code = __builtin_return_address(0);
+  plugin->simulation->enter_block(thread, *static_cast<const TranslatedBlock*>(data));
+  if (flushes == plugin->flushes) [[likely]]
+    return;
+  // While it was held its code went.
+  Simulation::leave_block(thread);
+  cpu_loop_exit(current_cpu);
+}
+
+void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
+  if (plugin->detached) return;
+  plugin->threads[vcpu]->access(address, static_cast<uint16_t>(reinterpret_cast<uintptr_t>(data)),
+                                static_cast<uint8_t>(1u << qemu_plugin_mem_size_shift(info)),
+                                qemu_plugin_mem_is_store(info));
+}
+
+// --- translation ----------------------------------------------------------------------------------------------------
+
+void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
+  if (plugin->detached) return;
+  std::lock_guard guard(plugin->mutex);
+  if (!plugin->program_known) {
+    // The program itself, which no system call maps.
+    plugin->program_known = true;
+    plugin->simulation->functions().add_program(qemu_plugin_path_to_binary(), qemu_plugin_start_code());
+  }
+  const size_t count = qemu_plugin_tb_n_insns(tb);
+  std::vector<Instruction> instructions;
+  instructions.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    instructions.push_back(
+        {.address = qemu_plugin_insn_vaddr(insn),
+         .bytes = {static_cast<const uint8_t*>(qemu_plugin_insn_data(insn)), qemu_plugin_insn_size(insn)}});
+    // One callback for both: QEMU 7.2 calls one that is registered for loads alone for stores too.
+    qemu_plugin_register_vcpu_mem_cb(insn, memory_accessed, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+                                     reinterpret_cast<void*>(i));
+  }
+  TranslatedBlock& block = plugin->blocks.emplace_back();
+  block.block = plugin->decoder->decode(instructions);
+  block.function = plugin->simulation->functions().at(block.block.start);
+  qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_NO_REGS, &block);
+}
+
+// --- threads and system calls ---------------------------------------------------------------------------------------
+
+void thread_started(qemu_plugin_id_t, unsigned vcpu) {
+  if (plugin->detached) return;
+  if (vcpu >= kMostThreads) refuse(fmt::format("more than {} threads at a time", kMostThreads));
+  plugin->threads[vcpu] = &plugin->simulation->start_thread();
+}
+
+// QEMU clears the word that says a thread has ended only after its callback, so its turn goes on until the host's
+// thread ends too.
+void host_thread_ended(void* data) {
+  GuestThread& thread = *static_cast<GuestThread*>(data);
+  if (plugin->detached || plugin->observer->finished()) return;
+  plugin->system_calls->ended(thread);
+  plugin->simulation->end_thread(thread);
+}
+
+void thread_ended(qemu_plugin_id_t, unsigned vcpu) {
+  if (plugin->detached) return;
+  pthread_setspecific(plugin->thread_key, plugin->threads[vcpu]);
+}
+
+void system_call(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+                 uint64_t a5, uint64_t a6, uint64_t, uint64_t) {
+  if (plugin->detached) return;
+  plugin->system_calls->before(*plugin->threads[vcpu], number, {a1, a2, a3, a4, a5, a6});
+  if (!plugin->system_calls->replaced_by().empty()) plugin->observer->finish("exec");
+}
+
+void system_call_returned(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) {
+  if (plugin->detached) return;
+  if (getpid() != plugin->process) {
+    plugin->detached = true;
+    return;
+  }
+  plugin->system_calls->after(*plugin->threads[vcpu], number, result);
+  if (number == SYS_sched_setaffinity) stay_on_one_cpu();
+}
+
+void program_ended(qemu_plugin_id_t, void*) {
+  if (plugin->detached || getpid() != plugin->process) return;
+  plugin->observer->finish("exit");
+}
+
+void code_flushed(qemu_plugin_id_t) { ++plugin->flushes; }
+
+// --- installation ---------------------------------------------------------------------------------------------------
+
+void set_option(Options& options, std::string_view argument) {
+  const size_t equals = argument.find('=');
+  const std::string_view name = argument.substr(0, equals);
+  const std::string_view value = equals == std::string_view::npos ? "" : argument.substr(equals + 1);
+  const auto number = [&]<class Number>(Number& out) {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+    if (error != std::errc() || end != value.data() + value.size())
+      refuse(fmt::format("{}: a number, not '{}'", name, value));
+  };
+  if (name == "machine") {
+    options.machine = value;
+  } else if (name == "presets") {
+    options.presets = value;
+  } else if (name == "out") {
+    options.observer.out = value;
+  } else if (name == "seed") {
+    number(options.seed);
+  } else if (name == "progress") {
+    number(options.observer.progress);
+  } else if (name == "control") {
+    number(options.observer.control);
+  } else if (name == "watchdog") {
+    number(options.observer.watchdog_s);
+  } else {
+    refuse(fmt::format("no such option: {}", name));
+  }
+}
+
+}  // namespace
+
+}  // namespace annex::sim
+
+extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
+                                                                  int argc, char** argv) {
+  using namespace annex::sim;
+  if (std::string_view(info->target_name) != "x86_64" || info->system_emulation) {
+    refuse(fmt::format("for qemu-x86_64 in user mode, not {}", info->target_name));
+  }
+  if (cpu_exec_start == nullptr || cpu_exec_end == nullptr || cpu_loop_exit == nullptr ||
+      cpu_restore_state == nullptr) {
+    refuse("this build of QEMU does not export what the simulator needs (cpu_exec_start); 7.2 of Debian 12 does");
+  }
+  plugin = new Plugin;
+  for (int i = 0; i < argc; ++i) set_option(plugin->options, argv[i]);
+  const auto problems = read_machine(plugin->options.machine, plugin->options.presets, plugin->machine);
+  for (const std::string& problem : problems) fmt::print(stderr, "annex-sim: {}\n", problem);
+  if (!problems.empty()) _exit(2);
+  plugin->decoder = make_x86_decoder();
+  if (plugin->decoder == nullptr) refuse("Capstone cannot be opened for x86-64");
+  plugin->process = getpid();
+  if (pthread_key_create(&plugin->thread_key, host_thread_ended) != 0) refuse("no thread-specific key is left");
+  plugin->threads.resize(kMostThreads);
+  plugin->started = std::chrono::steady_clock::now();
+  const Bracket bracket = {.leave =
+                               [](const void* code) {
+                                 cpu_restore_state(current_cpu, reinterpret_cast<uintptr_t>(code), true);
+                                 cpu_exec_end(current_cpu);
+                               },
+                           .enter = [] { cpu_exec_start(current_cpu); }};
+  plugin->simulation = std::make_unique<Simulation>(plugin->machine, plugin->options.seed, bracket);
+  plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
+  plugin->observer = std::make_unique<Observer>(plugin->options.observer, *plugin->simulation, describe);
+  stay_on_one_cpu();
+  // Not for programs that this one starts.
+  for (const int fd : {plugin->options.observer.progress, plugin->options.observer.control})
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+  plugin->observer->start();
+  qemu_plugin_register_vcpu_init_cb(id, thread_started);
+  qemu_plugin_register_vcpu_exit_cb(id, thread_ended);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+  qemu_plugin_register_vcpu_syscall_cb(id, system_call);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, system_call_returned);
+  qemu_plugin_register_flush_cb(id, code_flushed);
+  qemu_plugin_register_atexit_cb(id, program_ended, nullptr);
+  return 0;
+}
+
+// QEMU ends a program that was killed by a signal with this call of the C library's, and tells plugins nothing. The
+// plugin is preloaded into QEMU, so it comes here first; what the program itself sends goes by QEMU's own system calls.
+extern "C" [[gnu::visibility("default")]] int kill(pid_t process, int signal) noexcept {
+  using namespace annex::sim;
+  if (plugin != nullptr && !plugin->detached && process == plugin->process && getpid() == process) {
+    plugin->observer->finish(fmt::format("signal {}", signal));
+  }
+  return static_cast<int>(syscall(SYS_kill, process, signal));
+}

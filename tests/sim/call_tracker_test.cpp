@@ -1,0 +1,62 @@
+#include "guest/call_tracker.h"
+
+#include <gtest/gtest.h>
+
+namespace annex::sim {
+namespace {
+
+struct CallTrackerTest : testing::Test {
+  CallTracker calls;
+  std::array<CallStatistics, 5> statistics{};
+
+  const CallStatistics& of(Function function) { return statistics[static_cast<size_t>(function)]; }
+};
+
+TEST_F(CallTrackerTest, FromEntryToTheReturnThatTakesItsOwnSlot) {
+  calls.call(0x1000);
+  calls.enter(Function::kAllocate, 50, 10);
+  calls.call(0xff0);  // it calls something
+  EXPECT_FALSE(calls.returned(0xff0));
+  EXPECT_TRUE(calls.inside());
+  EXPECT_TRUE(calls.returned(0x1000));
+  calls.leave(80, 25, statistics);
+  EXPECT_FALSE(calls.inside());
+  EXPECT_EQ(of(Function::kAllocate).calls, 1u);
+  EXPECT_EQ(of(Function::kAllocate).cycles, 30u);
+  EXPECT_EQ(of(Function::kAllocate).instructions, 15u);
+  EXPECT_EQ(of(Function::kAllocate).by_cycles[5], 1u);  // [16, 32)
+}
+
+// A caller that has called others before, and enters by a jump: the slot is that of its own call.
+TEST_F(CallTrackerTest, ATailCall) {
+  calls.call(0x1000);
+  calls.call(0xff0);
+  EXPECT_FALSE(calls.returned(0xff0));
+  calls.enter(Function::kFree, 0, 0);
+  calls.call(0xfe8);
+  EXPECT_FALSE(calls.returned(0xfe8));
+  EXPECT_TRUE(calls.returned(0x1000));
+}
+
+// longjmp and exceptions leave it without its own return.
+TEST_F(CallTrackerTest, AReturnFromAboveLeavesItToo) {
+  calls.call(0x2000);
+  calls.call(0x1000);
+  calls.enter(Function::kAllocate, 0, 0);
+  calls.call(0xff0);
+  EXPECT_TRUE(calls.returned(0x2000));
+}
+
+TEST_F(CallTrackerTest, ShortCallsAreCountedApart) {
+  for (Cycles took : {20, 99, 100, 5000}) {
+    calls.call(0x1000);
+    calls.enter(Function::kAllocate, 1000, 0);
+    ASSERT_TRUE(calls.returned(0x1000));
+    calls.leave(1000 + took, 0, statistics);
+  }
+  EXPECT_EQ(of(Function::kAllocate).cycles, 5219u);
+  EXPECT_EQ(of(Function::kAllocate).cycles_in_short, 119u);
+}
+
+}  // namespace
+}  // namespace annex::sim

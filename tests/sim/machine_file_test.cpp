@@ -1,0 +1,105 @@
+#include "machine/machine_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace annex::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MachineFileTest : testing::Test {
+  fs::path folder = fs::path(testing::TempDir()) / "annex-machines";
+  Machine machine;
+
+  void SetUp() override { fs::create_directories(folder); }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::vector<std::string> read(const std::string& text) {
+    const fs::path file = folder / "mine.toml";
+    std::ofstream(file) << text;
+    machine = {};
+    return read_machine(file.string(), ANNEX_PRESETS, machine);
+  }
+  // The one thing that is wrong, without the file's name.
+  std::string problem(const std::string& text) {
+    const auto problems = read(text);
+    EXPECT_EQ(problems.size(), 1u);
+    return problems.empty() ? "" : problems[0].substr(problems[0].find(": ") + 2);
+  }
+};
+
+TEST_F(MachineFileTest, EveryPresetIsRight) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(ANNEX_PRESETS)) {
+    Machine preset;
+    EXPECT_EQ(read_machine(entry.path().string(), ANNEX_PRESETS, preset), std::vector<std::string>{});
+    EXPECT_EQ(preset.name, entry.path().stem().string());
+    ++count;
+  }
+  EXPECT_GE(count, 6);
+}
+
+// SpeedMalloc's Table 2.
+TEST_F(MachineFileTest, ThePapersMachine) {
+  ASSERT_TRUE(read_machine(ANNEX_PRESETS "/speedmalloc-16.toml", ANNEX_PRESETS, machine).empty());
+  EXPECT_EQ(machine.cores, 16u);
+  EXPECT_EQ(machine.l1d.bytes, 32u << 10);
+  EXPECT_EQ(machine.l1d.ways, 8u);
+  EXPECT_EQ(machine.l1d.latency, 4u);
+  EXPECT_EQ(machine.l2.bytes, 256u << 10);
+  EXPECT_EQ(machine.l2.latency, 12u);
+  EXPECT_EQ(machine.llc.bytes, 32u << 20);
+  EXPECT_EQ(machine.llc.ways, 16u);
+  EXPECT_EQ(machine.llc.latency, 24u);
+  EXPECT_DOUBLE_EQ(machine.dram.tcas_ns, 14.16);
+  EXPECT_DOUBLE_EQ(machine.dram.tras_ns, 32);
+}
+
+TEST_F(MachineFileTest, WhatAFileDoesNotSayIsItsBases) {
+  ASSERT_TRUE(read("base = \"haswell-1\"\n[l2]\nlatency = 11\n").empty());
+  EXPECT_EQ(machine.name, "mine");
+  EXPECT_DOUBLE_EQ(machine.ghz, 3.2);
+  EXPECT_EQ(machine.l2.latency, 11u);
+  EXPECT_EQ(machine.l2.bytes, 262144u);
+}
+
+TEST_F(MachineFileTest, AsJsonEveryParameterIsThere) {
+  ASSERT_TRUE(read("base = \"haswell-1\"\n").empty());
+  const auto json = to_json(machine);
+  EXPECT_EQ(json["core"]["rob"], 192);
+  EXPECT_EQ(json["core"]["latency"]["div"], 26);
+  EXPECT_EQ(json["dram"]["bus_mts"], 1600);
+  EXPECT_EQ(json["pages"]["huge_pages"], "madvise");
+}
+
+TEST_F(MachineFileTest, WrongFilesAreToldInALineEach) {
+  EXPECT_EQ(problem("corse = 2\n"), "corse: no such parameter (line 1)");
+  EXPECT_EQ(problem("[l1d]\nsize = 3\n"), "l1d.size: no such parameter (line 2)");
+  EXPECT_EQ(problem("cores = 2.5\n"), "cores: must be a whole number in cores");
+  EXPECT_EQ(problem("cores = 65\n"), "cores: 65 is outside 1 to 64 cores");
+  EXPECT_EQ(problem("ghz = \"fast\"\n"), "ghz: must be a number in GHz");
+  EXPECT_EQ(problem("[core]\nkind = \"magic\"\n"), "core.kind: must be one of: out-of-order, in-order");
+  EXPECT_EQ(problem("l1d = 3\n"), "l1d: must be a table");
+  EXPECT_EQ(problem("[l1d]\nbytes = 33000\n"),
+            "l1d: bytes = 33000 is not a power of two of sets of 8 ways x 64 bytes; 32768 or 65536 would be");
+  EXPECT_NE(problem("cores = 16\n").find("which it must contain"), std::string::npos);
+  EXPECT_NE(problem("[dtlb]\nentries = 60\n").find("not a power of two of sets"), std::string::npos);
+  EXPECT_EQ(read("cores = \n").size(), 1u);
+  EXPECT_EQ(read("base = \"no such machine\"\n").size(), 1u);
+  EXPECT_EQ(read("base = \"mine\"\n").size(), 1u);  // its own base
+}
+
+TEST_F(MachineFileTest, TheDocumentedParametersAreThoseThatCanBeSet) {
+  const std::string table = describe_parameters();
+  for (const char* name : {"`cores`", "`core.latency.div`", "`llc.bytes`", "`dram.tras_ns`", "`system.call_us`"}) {
+    EXPECT_NE(table.find(name), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace annex::sim
