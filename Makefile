@@ -38,6 +38,9 @@ ladder: bench-deps venv  ## what each of the offload flavour's protocols saves; 
 sim: sim-deps venv configure  ## the simulator: annex-lab sim runs any program on a simulated machine
 	@cmake --build --preset release -j $(JOBS) --target annex-sim annex-machine
 
+validate: bench-deps sim library  ## the simulator against references; docs/simulator-validation.md
+	.venv/bin/annex-lab validate
+
 install: configure-install build  ## into PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install build/$(PRESET)
 
@@ -76,5 +79,5 @@ lint-deps:
 clean:  ## removes what was built (not .venv)
 	rm -rf build
 
-.PHONY: help build configure library run test bench ladder sim install configure-install venv format lint clean \
+.PHONY: help build configure library run test bench ladder sim validate install configure-install venv format lint clean \
 	run-deps test-deps bench-deps sim-deps lint-deps

@@ -38,6 +38,11 @@ def toucher() -> Path:
     return _tool("toucher")
 
 
+def kernels() -> Path:
+    """The microkernels that the simulator is validated with."""
+    return _compiled("kernels", "kernels", ["-pthread"])
+
+
 def latency() -> Path:
     """The library that times calls of malloc and free; exceptions pass through its operator new."""
     flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-fexceptions", "-fno-builtin"]

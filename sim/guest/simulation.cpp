@@ -97,8 +97,18 @@ void Simulation::charge(GuestThread& thread, Address next) {
       thread.calls.leave(core.now(), thread.instructions, calls_);
     }
   }
+  if (block.atomic) yield_where_contended(scheduler_.core_of(thread.id));
   thread.accesses_count = 0;
   thread.pending = nullptr;
+}
+
+// A locked instruction has fetched its line from another core: threads compete for it. Within one turn the line would
+// stay here, so the turn ends, and whoever is behind in time comes first.
+void Simulation::yield_where_contended(unsigned core) {
+  const PerOrigin& transfers = memory_.coherence(core).transfers;
+  const uint64_t moved = transfers[0] + transfers[1];
+  if (moved != lines_moved_ && run_until_ != kNever) run_until_ = 0;
+  lines_moved_ = moved;
 }
 
 void Simulation::enter_allocator(GuestThread& thread, Function function) {

@@ -80,7 +80,7 @@ class Simulation final : private Clock {
     if (thread.core == nullptr) [[unlikely]]
       take_turn(thread, true);
     if (thread.pending != nullptr) charge(thread, block.block.start);
-    if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && !block.block.atomic)
+    if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && may_wait_at(block))
         [[unlikely]]
       look_around(thread);
     if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
@@ -127,7 +127,10 @@ class Simulation final : private Clock {
   void idle_until(unsigned core, Cycles at) override { cores_[core].idle_until(at); }
   void switch_thread(unsigned core) override;
 
+  // An instruction alone in its block, and locked, may be run by QEMU while it holds all other threads up.
+  static bool may_wait_at(const TranslatedBlock& block) { return !block.block.atomic || block.block.instructions > 1; }
   void charge(GuestThread& thread, Address next);
+  void yield_where_contended(unsigned core);
   void take_turn(GuestThread& thread, bool in_code);
   void pass_turn(GuestThread& thread, bool in_code);
   void look_around(GuestThread& thread);
@@ -146,6 +149,7 @@ class Simulation final : private Clock {
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
   std::array<CallStatistics, 5> calls_{};              // by Function
+  uint64_t lines_moved_ = 0;                           // between cores, when that was last looked at
   Cycles run_until_ = 0;                               // of the thread that has the turn
   uint64_t random_state_;
 };

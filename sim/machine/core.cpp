@@ -28,9 +28,6 @@ constexpr bool is_plain(UopClass kind) {
   return (kOthers >> static_cast<unsigned>(kind) & 1) == 0;
 }
 
-constexpr std::array<Cause, 5> kCauseOf = {Cause::kL1, Cause::kL2, Cause::kLlc, Cause::kCoherence, Cause::kDram};
-static_assert(static_cast<size_t>(Level::kPeer) == 3 && static_cast<size_t>(Level::kDram) + 1 == kCauseOf.size());
-
 }  // namespace
 
 Core::Queue::Queue(uint32_t entries)
@@ -54,7 +51,6 @@ Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
       l1d_latency_(machine.l1d.latency),
       l1i_latency_(machine.l1i.latency),
       latency_(machine.core.latency),
-      counts_(&statistics_.of(Origin::kProgram)),
       predictor_(machine.predictor),
       loads_(machine.core.load_queue),
       stores_(machine.core.store_queue) {
@@ -323,34 +319,6 @@ void Core::advance(Cycles to) {
   }
   pace_.dispatch = to;
   pace_.dispatch_slot = later(pace_.dispatch_slot, to << kSlotShift);
-}
-
-// An access to memory, which may cross into another line: then the slower of the two counts.
-template <bool kStore>
-[[gnu::always_inline]] inline Core::Answer Core::ask(const MemoryAccess& access, Cycles at) {
-  const Reply reply =
-      kStore ? memory_.store(index_, access.address, at, origin_) : memory_.load(index_, access.address, at, origin_);
-  const bool crosses = line_of(access.address) != line_of(access.address + access.bytes - (access.bytes != 0));
-  if ((reply.translation | reply.fault) != 0 || crosses) [[unlikely]]
-    return ask_more<kStore>(access, at, reply);
-  return {.done = reply.ready, .rest = reply.ready - at, .cause = kCauseOf[static_cast<size_t>(reply.level)]};
-}
-
-template <bool kStore>
-[[gnu::noinline]] Core::Answer Core::ask_more(const MemoryAccess& access, Cycles at, const Reply& first) {
-  const auto answer_of = [at](const Reply& reply) {
-    const Cycles rest = reply.ready - at - reply.translation - reply.fault;
-    return Answer{reply.ready, reply.fault, reply.translation, rest, kCauseOf[static_cast<size_t>(reply.level)]};
-  };
-  Answer answer = answer_of(first);
-  const Address last = access.address + access.bytes - (access.bytes != 0);
-  for (Address line = line_of(access.address) + 1; line <= line_of(last); ++line) {
-    const Address address = line << kLineShift;
-    const Answer more =
-        answer_of(kStore ? memory_.store(index_, address, at, origin_) : memory_.load(index_, address, at, origin_));
-    if (more.done > answer.done) answer = more;
-  }
-  return answer;
 }
 
 void Core::hold_front_end(Cycles until, Cause cause) {

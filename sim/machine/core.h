@@ -1,24 +1,22 @@
 // A core: runs blocks of micro-ops with their memory accesses, and says how long they took and why.
 //
 // What it models, in the manner of ZSim's instruction window: micro-ops are gone through once, in program order, and
-// each is given the cycles at which it is dispatched, issued, done and retired, from what the ones before it left
-// behind:
-//   dispatch  in order, `width` a cycle; not before the front end delivers (fetch, wrong predictions), and only into a
-//   free
-//             entry of reorder buffer, scheduler, load queue or store queue
-//   issue     the first cycle with a free port of its class at which its operands are ready; later micro-ops may be
-//   earlier done      after its latency; a load's is the memory's answer, or forwarded from a store that is still
-//   queued retire    in order, `retire_width` a cycle; every cycle that retirement advances is charged to one Cause
+// each is given the cycles at which it passes four stages, from what the ones before it left behind:
+// - Dispatch: in order, `width` a cycle; not before the front end delivers (fetch, wrong predictions), and only into
+//   free entries of the reorder buffer, the scheduler, and the load or store queue.
+// - Issue: the first cycle with a free port of its class at which its operands are ready. Later ones may be earlier.
+// - Done: after its latency. A load's is the memory's answer, or that of a store which is still queued.
+// - Retirement: in order, `retire_width` a cycle. Every cycle by which it advances is charged to one Cause.
+//
 // Stores ask for their line when they retire, and are written in order (TSO), one a cycle; requests for lines overlap.
-// Locked instructions and fences wait for all before them and for the store queue, and nothing after them starts
-// earlier. The in-order kind dispatches only what can issue at once, so it stalls at the first use of a value that is
-// not there.
+// Locked instructions and fences wait for all before them and for the store queue; nothing after them starts earlier.
+// The in-order kind dispatches only what can issue at once, so it stalls at the first use of a value that isn't there.
 //
 // Simplifications: no wrong path is executed. Loads never guess wrong about older stores: they wait for those to the
 // same eight bytes and no others. Where several micro-ops want a port at the same cycle, it is the first in program
-// order that gets it. All lines of a block are fetched at its start. A fused pair has one dispatch slot and one entry
-// in the reorder buffer, but two in the scheduler. Scheduler entries are freed four cycles at a time. A port's busy
-// time is at most kMostBusy.
+// order that gets it. All lines of a block are fetched at its start, and direct branches never miss a target. A fused
+// pair has one dispatch slot and one entry in the reorder buffer, but two in the scheduler, whose entries are freed
+// four cycles at a time. A port's busy time is at most kMostBusy.
 #pragma once
 
 #include <array>
@@ -201,8 +199,8 @@ class Core {
   Cycles charged_ = 0;  // in this run, to other causes than the base
 
   Origin origin_ = Origin::kProgram;
-  ExecutionStatistics* counts_;
   CoreStatistics statistics_;
+  ExecutionStatistics* counts_ = &statistics_.of(Origin::kProgram);
   Predictor predictor_;
 
   // The last iteration of a repeated string instruction.

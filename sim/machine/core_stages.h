@@ -1,4 +1,5 @@
-// The stages of the core model that all micro-ops go through: dispatch, issue, retirement and its accounting.
+// The stages of the core model that micro-ops go through: dispatch, issue, access to memory, retirement and its
+// accounting.
 //
 // For core.cpp only. Nearly all of the simulator's time goes here and to the caches: so these are inlined, what depends
 // on the program's timing is computed without branches where it can be, and other branches almost always go one way.
@@ -10,6 +11,9 @@
 #include "machine/core.h"
 
 namespace annex::sim {
+
+inline constexpr std::array<Cause, 5> kCauseOf = {Cause::kL1, Cause::kL2, Cause::kLlc, Cause::kCoherence, Cause::kDram};
+static_assert(static_cast<size_t>(Level::kPeer) == 3 && static_cast<size_t>(Level::kDram) + 1 == kCauseOf.size());
 
 // By value, which compilers turn into conditional moves more readily than std::max.
 constexpr Cycles later(Cycles a, Cycles b) { return a > b ? a : b; }
@@ -132,6 +136,34 @@ template <bool kInOrder>
   retire_slots_[pace.entry & rob_mask_] = slot;
   ++pace.entry;
   return (slot >> kSlotShift) - (ideal >> kSlotShift);
+}
+
+// An access to memory, which may cross into another line: then the slower of the two counts.
+template <bool kStore>
+[[gnu::always_inline]] inline Core::Answer Core::ask(const MemoryAccess& access, Cycles at) {
+  const Reply reply =
+      kStore ? memory_.store(index_, access.address, at, origin_) : memory_.load(index_, access.address, at, origin_);
+  const bool crosses = line_of(access.address) != line_of(access.address + access.bytes - (access.bytes != 0));
+  if ((reply.translation | reply.fault) != 0 || crosses) [[unlikely]]
+    return ask_more<kStore>(access, at, reply);
+  return {.done = reply.ready, .rest = reply.ready - at, .cause = kCauseOf[static_cast<size_t>(reply.level)]};
+}
+
+template <bool kStore>
+[[gnu::noinline]] Core::Answer Core::ask_more(const MemoryAccess& access, Cycles at, const Reply& first) {
+  const auto answer_of = [at](const Reply& reply) {
+    const Cycles rest = reply.ready - at - reply.translation - reply.fault;
+    return Answer{reply.ready, reply.fault, reply.translation, rest, kCauseOf[static_cast<size_t>(reply.level)]};
+  };
+  Answer answer = answer_of(first);
+  const Address last = access.address + access.bytes - (access.bytes != 0);
+  for (Address line = line_of(access.address) + 1; line <= line_of(last); ++line) {
+    const Address address = line << kLineShift;
+    const Answer more =
+        answer_of(kStore ? memory_.store(index_, address, at, origin_) : memory_.load(index_, address, at, origin_));
+    if (more.done > answer.done) answer = more;
+  }
+  return answer;
 }
 
 // What is charged to nothing else is the base's: run() sees to that.

@@ -50,7 +50,7 @@ class Tage {
     uint8_t useful = 0;  // 0 .. 3
   };
   // One number for each table, for operations on all at once.
-  using Numbers = uint32_t [[gnu::vector_size(kTables * sizeof(uint32_t))]];
+  using Numbers __attribute__((vector_size(kTables * sizeof(uint32_t)))) = uint32_t;
   // The outcomes of each table's history, exclusive-ored in pieces of so many bits; kept up to date bit by bit.
   struct Folded {
     Numbers value = {};

@@ -16,6 +16,7 @@ from annex_lab import native, paths, programs
 from annex_lab.programs import inputs
 from annex_lab.programs.model import Command, Context
 from annex_lab.sim import cache, campaign, guest, machines, run, summary
+from annex_lab.sim import validate as validation
 
 console = Console(stderr=True)
 
@@ -40,8 +41,7 @@ def _library(allocator: str) -> tuple[str, dict[str, str]]:
         found = known.find(allocator)
     except known.Unavailable as why:
         _fail(why)
-    # QEMU keeps a record of every page of a reservation: a smaller one, of which Annex chains several if it must.
-    return found.preload, {**found.env, **({"ANNEX_RESERVE": "4G"} if known.is_ours(found.name) else {})}
+    return found.preload, {**found.env, **({"ANNEX_RESERVE": run.RESERVE} if known.is_ours(found.name) else {})}
 
 
 def _workload(name: str, scale: float, threads: int, scratch: Path) -> run.Guest:
@@ -198,6 +198,24 @@ def _status(status: int, results: dict) -> int:
     return status if status >= 0 else 128 - status
 
 
+def validate(
+    report: Annotated[Path, typer.Option(help="where the page goes")] = paths.ROOT / "docs/simulator-validation.md",
+    rounds: Annotated[int, typer.Option(min=1, help="of each measurement on this machine")] = 12,
+    billions: Annotated[float, typer.Option(min=0.001, help="instructions of the longest run")] = 5.0,
+) -> None:
+    """Validates the simulator against references, and writes the errors down; 15 to 30 minutes.
+
+    The exit status is 1 where a bound is not met, and the page says which.
+    """
+    try:
+        failed = validation.validate(report, rounds, billions)
+    except run.CannotRun as why:
+        _fail(why)
+    if failed:
+        raise typer.Exit(1)
+
+
 def register(app: typer.Typer) -> None:
+    app.command("validate")(validate)
     app.command("sim")(sim)
     app.command("sim-report")(campaign.sim_report)

@@ -1,0 +1,146 @@
+// Microkernels whose cost on a simulated machine is known by construction: `kernels NAME COUNT` runs COUNT rounds of
+// one. What a round is, and what it must cost, is in sim/kernels.py, which takes the difference of two counts.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TEN(x) x x x x x x x x x x
+
+static void dependent_adds(long count) {
+  for (long i = 0; i < count; ++i) __asm__ volatile(TEN(TEN("add $1, %%rax\n"))::: "rax");
+}
+
+static void independent_adds(long count) {
+  for (long i = 0; i < count; ++i) {
+    __asm__ volatile(TEN("lea 1(%%rax), %%r8\nlea 1(%%rax), %%r9\nlea 1(%%rax), %%r10\nlea 1(%%rax), %%r11\n"
+                         "lea 1(%%rax), %%rcx\nlea 1(%%rax), %%rdx\nlea 1(%%rax), %%rsi\nlea 1(%%rax), %%rdi\n"
+                         "lea 1(%%rax), %%r8\nlea 1(%%rax), %%r9\n")::
+                         : "r8", "r9", "r10", "r11", "rcx", "rdx", "rsi", "rdi");
+  }
+}
+
+static void dependent_multiplies(long count) {
+  for (long i = 0; i < count; ++i) __asm__ volatile(TEN(TEN("imul %%rax, %%rax\n"))::: "rax");
+}
+
+// A chain of loads through all lines of so many bytes, in an order that no prefetcher guesses.
+static void chase(long count, size_t bytes) {
+  const size_t lines = bytes / 64;
+  const size_t room = bytes < (2 << 20) ? 2 << 20 : bytes;
+  char* memory = mmap(NULL, room + (2 << 20), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memory = (char*)(((uintptr_t)memory + (2 << 20) - 1) & ~(uintptr_t)((2 << 20) - 1));
+  madvise(memory, room, MADV_HUGEPAGE);
+  uint32_t* order = malloc(lines * sizeof *order);
+  for (size_t i = 0; i < lines; ++i) order[i] = (uint32_t)i;
+  uint64_t state = 88172645463325252u;
+  for (size_t i = lines - 1; i > 0; --i) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    const size_t j = state % i;  // Sattolo: one cycle through all
+    const uint32_t kept = order[i];
+    order[i] = order[j];
+    order[j] = kept;
+  }
+  for (size_t i = 0; i < lines; ++i) *(void**)(memory + i * 64) = memory + (size_t)order[i] * 64;
+  void* at = memory;
+  for (size_t i = 0; i < 2 * lines; ++i) at = *(void* volatile*)at;  // into the caches
+  for (long i = 0; i < count; ++i) __asm__ volatile(TEN(TEN("mov (%0), %0\n")) : "+r"(at)::"memory");
+}
+
+static void store_to_load(long count) {
+  volatile uint64_t place = 0;
+  for (long i = 0; i < count; ++i) {
+    __asm__ volatile(TEN(TEN("mov %%rax, %0\nmov %0, %%rax\n")) : "+m"(place)::"rax", "memory");
+  }
+}
+
+static void atomics(long count) {
+  static uint64_t counter;
+  for (long i = 0; i < count; ++i) __asm__ volatile(TEN(TEN("lock incq %0\n")) : "+m"(counter)::"memory");
+}
+
+static _Alignas(64) uint64_t shared_counter;
+static pthread_barrier_t all_here;
+
+static void* contend(void* count) {
+  pthread_barrier_wait(&all_here);
+  for (long i = 0; i < (long)count * 100; ++i) __atomic_fetch_add(&shared_counter, 1, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+
+static void contended_atomics(long count, int threads) {
+  pthread_t others[64];
+  pthread_barrier_init(&all_here, NULL, (unsigned)threads);
+  for (int i = 0; i < threads; ++i) pthread_create(&others[i], NULL, contend, (void*)count);
+  for (int i = 0; i < threads; ++i) pthread_join(others[i], NULL);
+}
+
+// A hundred branches a round, taken or not by turns, or at random: by a long table of bits, in the first cache.
+static void branches(long count, int random) {
+  static uint64_t bits[2048];
+  uint64_t state = 88172645463325252u;
+  for (size_t i = 0; i < 2048; ++i) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    bits[i] = random ? state : 0x5555555555555555u;
+  }
+  for (long i = 0; i < count * 100; ++i) {
+    const uint64_t bit = bits[i / 64 % 2048] >> (i % 64) & 1;
+    __asm__ volatile("test %0, %0\njz 1f\nnop\n1:\n" ::"r"(bit) : "cc");
+  }
+}
+
+// A round is a page of 4 KiB, touched for the first time.
+static void touch_pages(long count) {
+  const size_t bytes = (size_t)count * 4096;
+  char* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  madvise(memory, bytes, MADV_NOHUGEPAGE);
+  for (size_t i = 0; i < bytes; i += 4096) memory[i] = 1;
+}
+
+static void system_calls(long count) {
+  for (long i = 0; i < count; ++i) syscall(SYS_getppid);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return fprintf(stderr, "usage: kernels NAME COUNT\n"), 2;
+  const char* name = argv[1];
+  const long count = atol(argv[2]);
+  if (strcmp(name, "dependent-adds") == 0)
+    dependent_adds(count);
+  else if (strcmp(name, "independent-adds") == 0)
+    independent_adds(count);
+  else if (strcmp(name, "dependent-multiplies") == 0)
+    dependent_multiplies(count);
+  else if (strcmp(name, "loads-l1") == 0)
+    chase(count, 16 << 10);
+  else if (strcmp(name, "loads-l2") == 0)
+    chase(count, 128 << 10);
+  else if (strcmp(name, "loads-llc") == 0)
+    chase(count, 1 << 20);
+  else if (strcmp(name, "loads-memory") == 0)
+    chase(count, 32 << 20);
+  else if (strcmp(name, "store-to-load") == 0)
+    store_to_load(count);
+  else if (strcmp(name, "atomics") == 0)
+    atomics(count);
+  else if (strcmp(name, "atomics-2-threads") == 0)
+    contended_atomics(count, 2);
+  else if (strcmp(name, "atomics-4-threads") == 0)
+    contended_atomics(count, 4);
+  else if (strcmp(name, "branches-alternating") == 0)
+    branches(count, 0);
+  else if (strcmp(name, "branches-random") == 0)
+    branches(count, 1);
+  else if (strcmp(name, "page-touch") == 0)
+    touch_pages(count);
+  else if (strcmp(name, "system-calls") == 0)
+    system_calls(count);
+  else
+    return fprintf(stderr, "kernels: no kernel is called %s\n", name), 2;
+  return 0;
+}
