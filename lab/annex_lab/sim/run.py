@@ -113,15 +113,20 @@ def run(
         settings["LD_PRELOAD"] = guest.library
     else:
         argv += ["-U", "LD_PRELOAD"]
+    # -E takes a list: a value with a comma comes by QEMU's own environment, which it passes on.
+    inherited = {"LD_PRELOAD": str(PLUGIN)}  # QEMU's own: see kill in sim/qemu/plugin.cpp
     for name, value in settings.items():
-        argv += ["-E", f"{name}={value}"]
+        if "," in value and name != "LD_PRELOAD":
+            inherited[name] = value
+        else:
+            argv += ["-E", f"{name}={value}"]
     stdin = os.open(guest.stdin or os.devnull, os.O_RDONLY)
     try:
         process = subprocess.Popen(
             [*argv, *guest.argv],
             stdin=stdin,
             stdout=stdout,
-            env=sample.environment({"LD_PRELOAD": str(PLUGIN)}),  # QEMU's: see kill in sim/qemu/plugin.cpp
+            env=sample.environment(inherited),
             cwd=guest.cwd,
             pass_fds=(progress_write, control_read),
             preexec_fn=_fixed_addresses,
