@@ -74,7 +74,7 @@ void purge_expired(uint64_t now) {
 }
 
 // The helper thread: waits for the oldest dirty run to come of age, and ends when there is none.
-void help() {
+void* help(void*) {
   os::Guard guard(arena_lock);
   for (;;) {
     const uint64_t now = os::now_ms();
@@ -87,6 +87,7 @@ void help() {
     arena_lock.lock();
   }
   commitment.helper_running = false;
+  return nullptr;
 }
 
 size_t slabs() { return commitment.live - commitment.spans; }
@@ -147,7 +148,7 @@ void after_give(uint64_t now_ms) {
   if (delay == 0) {
     purge_expired(now_ms);
   } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running) {
-    if (os::options.background) commitment.helper_running = helper.start(help);
+    if (os::options.background) commitment.helper_running = helper.start(help, nullptr);
     if (!commitment.helper_running) purge_expired(now_ms);
   }
 }

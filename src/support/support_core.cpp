@@ -77,6 +77,7 @@ Client* SupportCore::open() {
   Client* client = pool_;
   if (client != nullptr) {
     pool_ = client->next_pooled;
+    client->served_by.store(nullptr, std::memory_order_relaxed);  // another thread, perhaps in another cluster
   } else {
     client = new_client();
     if (client == nullptr) return nullptr;
@@ -189,15 +190,7 @@ void serve(Client* client) {
   const bool more_to_fill = fill(client);
   const bool more_to_absorb = absorb(client) == kQuantum;
   // Where there may be more, the client is looked at again although nothing new happens there.
-  client->activity_seen = more_to_fill || more_to_absorb ? activity - 1 : activity;
-}
-
-bool answer_requests() {
-  bool any = false;
-  for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
-    if (client->mailbox.asked()) any = client->mailbox.answer(serve_request) || any;
-  }
-  return any;
+  client->activity_seen.store(more_to_fill || more_to_absorb ? activity - 1 : activity, std::memory_order_relaxed);
 }
 
 }  // namespace annex::support

@@ -8,7 +8,7 @@
 // Clients are served in turns, and each turn begins with the mailboxes, so that no request waits behind a long run of
 // frees (SpeedMalloc section 5's scheduler).
 //
-// A heap's lock has two kinds of holders: the support thread (support_thread.h), and program threads that help
+// A heap's lock has two kinds of holders: the client's support thread (support_thread.h), and program threads that help
 // themselves, because there is no support thread, or it sleeps, or it is slower than demand. Both run the code below;
 // so nothing depends on the support thread but speed.
 //
@@ -69,15 +69,13 @@ void empty(Client* client);
 // Does what a request asks for, in the support thread or in the program thread itself.
 void serve_request(Request* request);
 
-// --- for the support thread
+// --- for support threads
 
 // Whether serve would find something.
 inline bool wants(const Client* client) {
-  return client->activity.load(std::memory_order_relaxed) != client->activity_seen;
+  return client->activity.load(std::memory_order_relaxed) != client->activity_seen.load(std::memory_order_relaxed);
 }
 // Fills the client's stash and takes in some of what it has freed.
 void serve(Client* client);
-// True where somebody had asked.
-bool answer_requests();
 
 }  // namespace annex::support
