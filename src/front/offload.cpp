@@ -75,10 +75,16 @@ bool has_client() { return own_client() != nullptr || start_thread(); }
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
+// What goes through the queue is done under the heap's lock, and so may be nothing that takes other heaps' locks.
+bool ask_support_core(Client* client, Request* request) {
+  const bool queued = os::options.protocol == os::Protocol::kQueue && request->what == Request::What::kAllocate;
+  return queued ? client->queue.ask(request, kPolls, client->heap.lock) : client->mailbox.ask(request, kPolls);
+}
+
 // Lets the support core do it; or does it.
 void ask(Request* request) {
   Client* client = own_client();
-  if (client != nullptr && support::awake(client) && client->mailbox.ask(request, kPolls)) return;
+  if (client != nullptr && support::awake(client) && ask_support_core(client, request)) return;
   support::serve_request(request);
   if (client != nullptr) support::note_demand(client);
 }

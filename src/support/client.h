@@ -7,7 +7,8 @@
 //   at hand     the program's alone: per class, a handful that it has begun to spread out into the magazine
 //   stash       per class, handfuls that the support core has set aside for this thread, ahead of demand
 //   freed       a ring of blocks on their way back
-//   mailbox     a request that wants an answer (large blocks; every call, under the paper's protocols)
+//   mailbox     a request that wants an answer (large blocks; every call, under the handshake protocol)
+//   queue       requests for blocks and their answers, under the queue protocol
 //
 // What flows through stash and freed is the net flow only: what a thread frees it allocates again from its magazines,
 // while it is still in its caches.
@@ -23,6 +24,7 @@
 #include "support/books.h"
 #include "support/handful.h"
 #include "support/mailbox.h"
+#include "support/request_queue.h"
 #include "support/ring.h"
 #include "support/segregated_heap.h"
 #include "support/stash.h"
@@ -85,6 +87,7 @@ struct Client : Magazines {
   Stash stash;
   Ring<void*, kFreedSlots> freed;
   Mailbox mailbox;
+  RequestQueue queue;
   alignas(64) std::atomic<uint32_t> activity{0};  // the program: one more for each use of stash or freed
 
   // The program's alone.

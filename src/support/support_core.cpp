@@ -57,6 +57,17 @@ bool fill(Client* client) {
   return filled_up >= kFill;
 }
 
+// With the lock held of the heap that a small block is to be from.
+void allocate(Request* request) {
+  if (request->heap == nullptr) {
+    request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
+    return;
+  }
+  const SizeClass c = class_of(request->bytes);
+  request->block = nullptr;
+  spread(request->heap->take(c, 1), c, &request->block);
+}
+
 uint32_t absorb(Client* client) {
   void* blocks[kQuantum];
   uint32_t count;
@@ -166,13 +177,11 @@ void empty(Client* client) {
 void serve_request(Request* request) {
   switch (request->what) {
     case Request::What::kAllocate:
-      if (request->heap != nullptr) {
-        os::Guard guard(request->heap->lock);
-        const SizeClass c = class_of(request->bytes);
-        request->block = nullptr;
-        spread(request->heap->take(c, 1), c, &request->block);
+      if (request->heap == nullptr) {
+        allocate(request);
       } else {
-        request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
+        os::Guard guard(request->heap->lock);
+        allocate(request);
       }
       return;
     case Request::What::kRelease:
@@ -191,6 +200,12 @@ void serve(Client* client) {
   const bool more_to_absorb = absorb(client) == kQuantum;
   // Where there may be more, the client is looked at again although nothing new happens there.
   client->activity_seen.store(more_to_fill || more_to_absorb ? activity - 1 : activity, std::memory_order_relaxed);
+}
+
+bool answer(Client* client) {
+  const bool mail = client->mailbox.asked() && client->mailbox.answer(serve_request);
+  const bool queued = client->queue.asked() && client->queue.answer(client->heap.lock, allocate);
+  return mail || queued;
 }
 
 }  // namespace annex::support

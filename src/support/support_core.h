@@ -2,10 +2,10 @@
 // SpeedMalloc sections 4 and 5, the software half.
 //
 // One pass over a client:
-//   1. requests that somebody waits for: the mailboxes of all
+//   1. requests that somebody waits for: the mailboxes and queues of all
 //   2. its stash is filled up to each class's target, which follows what the thread takes
 //   3. blocks that it has freed come back into the heap, at most kQuantum at a time
-// Clients are served in turns, and each turn begins with the mailboxes, so that no request waits behind a long run of
+// Clients are served in turns, and each turn begins with those of all, so that no request waits behind a long run of
 // frees (SpeedMalloc section 5's scheduler).
 //
 // A heap's lock has two kinds of holders: the client's support thread (support_thread.h), and program threads that help
@@ -77,5 +77,7 @@ inline bool wants(const Client* client) {
 }
 // Fills the client's stash and takes in some of what it has freed.
 void serve(Client* client);
+// Does what the client waits for; true where it had asked.
+bool answer(Client* client);
 
 }  // namespace annex::support

@@ -54,9 +54,7 @@ void SupportThread::for_each_client(Act act) {
 // True where somebody had asked.
 bool SupportThread::answer_requests() {
   bool any = false;
-  for_each_client([&any](Client* client) {
-    if (client->mailbox.asked()) any = client->mailbox.answer(serve_request) || any;
-  });
+  for_each_client([&any](Client* client) { any = answer(client) || any; });
   return any;
 }
 
