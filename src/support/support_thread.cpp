@@ -9,6 +9,7 @@
 #include <ctime>
 #include <utility>
 
+#include "core/commitment.h"
 #include "core/fault_ahead.h"
 #include "os/cpus.h"
 #include "os/system_call.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr uint64_t kUs = 1000;
 constexpr uint64_t kMs = 1000 * kUs;
 constexpr uint64_t kIdleNs = 100 * kUs;
-constexpr uint64_t kLookNs = kMs;  // how often the thread asks whether its CPU is its own
+constexpr uint64_t kLookNs = kMs;  // how often the thread asks whether its CPU is its own, and gives back what is due
 constexpr uint64_t kShortestNapNs = 8 * kMs;
 constexpr uint64_t kLongestNapNs = 1024 * kMs;
 constexpr uint32_t kWakeDemand = 32;
@@ -67,7 +68,8 @@ bool SupportThread::pass() {
     serve(client);
     answer_requests();
   });
-  return fault_ahead() || busy;
+  const bool purged = purge_after_growth();
+  return fault_ahead() || purged || busy;
 }
 
 // What came in while the thread was about to leave.
@@ -78,9 +80,8 @@ void SupportThread::tidy() {
 
 // --- when it does it ------------------------------------------------------------------------------------------------
 
-// Asked after every pass; true where the thread should leave the CPU to the program.
+// Asked at each look; true where the thread should leave the CPU to the program.
 bool SupportThread::crowded(uint64_t now) {
-  if (now < next_look_) return false;
   const bool late = now > next_look_ + kLookNs;  // did not run for a while
   next_look_ = now + kLookNs;
   const long preempted = preemptions();
@@ -111,6 +112,8 @@ bool SupportThread::serve_while_needed() {
     } else {
       os::pause();
     }
+    if (now < next_look_) continue;
+    purge_due();
     if (crowded(now)) return false;
   }
 }
@@ -130,9 +133,11 @@ void SupportThread::run() {
     bool idle = false;
     if (!core.empty()) {
       cpu_pool.need(1);
+      keeper_comes();
       const uint64_t since = now_ns();
       idle = serve_while_needed();
       if (now_ns() - since > 4 * kShortestNapNs) nap = kShortestNapNs;
+      keeper_leaves();
       cpu_pool.need_no_more(1);
     }
     demand_.store(0, std::memory_order_relaxed);

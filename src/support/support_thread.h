@@ -65,7 +65,7 @@ class SupportThread {
   os::CpuSet cpus_;
 
   // The thread's alone.
-  alignas(64) uint64_t next_look_ = 0;  // when it asks again whether its CPU is its own
+  alignas(64) uint64_t next_look_ = 0;  // when it next asks whether its CPU is its own
   long preempted_ = 0;                  // how often it had been, when it last asked
   uint32_t active_clients_ = 0;         // how many had used stash or ring since it asked before
 
