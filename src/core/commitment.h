@@ -47,7 +47,6 @@ struct Commitment {
   size_t live = 0;
   size_t spans = 0;  // of live, in spans
   size_t dirty = 0;
-  size_t peak = 0;
   size_t purged_total = 0;
   size_t huge = 0;
   std::atomic<size_t> touched{0};
@@ -59,8 +58,10 @@ struct Commitment {
   Granule* newest = nullptr;
   uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
   uint32_t keepers = 0;
-  std::atomic<bool> growth_left{false};  // to a keeper: the growth rule
   bool helper_running = false;
+  // What support threads look at all the time is on a line that is seldom written.
+  alignas(64) size_t peak = 0;
+  std::atomic<bool> growth_left{false};  // to a keeper: the growth rule
 };
 extern constinit Commitment commitment;
 

@@ -15,7 +15,10 @@ void CpuPool::fill() {
 
 // Where the user names CPUs, they are right for whatever program thread.
 os::CpuSet CpuPool::candidates(const os::CpuSet& from, uint32_t program_cpu) const {
-  const os::CpuSet free = from - taken_;
+  os::CpuSet free = from;
+  for (size_t cpu = 0; cpu < os::kMaxCpus; ++cpu) {
+    if (taken_.has(cpu)) free = free - os::core_of(cpu);
+  }
   return os::options.support_cpus.empty() ? os::support_cpus(free, program_cpu) : free;
 }
 
@@ -28,14 +31,13 @@ os::CpuSet CpuPool::take(const os::CpuSet& from, uint32_t program_cpu) {
   here.add(os::current_cpu());
   if ((here & chosen).empty()) return {};  // the system did not let it
   os::bind_to(here);
-  const os::CpuSet core = os::core_of(os::current_cpu());
-  taken_ = taken_ | core;
-  return core;
+  taken_ = taken_ | here;
+  return here;
 }
 
-void CpuPool::put_back(const os::CpuSet& core) {
+void CpuPool::put_back(const os::CpuSet& cpu) {
   os::Guard guard(lock_);
-  taken_ = taken_ - core;
+  taken_ = taken_ - cpu;
   os::bind_to(allowed_);
 }
 

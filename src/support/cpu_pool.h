@@ -20,12 +20,12 @@ class CpuPool {
   // How many CPUs' worth of time there is: a cgroup's quota may be less than its CPUs.
   uint32_t usable() const { return usable_; }
 
-  // The calling thread moves to one of `from` and stays there; its core, or an empty set where none can be had.
+  // The calling thread moves to one of `from` and stays there: that one, or an empty set where none can be had.
   os::CpuSet take(const os::CpuSet& from, uint32_t program_cpu);
   // Whether a first one could be had.
   bool has_one(const os::CpuSet& from, uint32_t program_cpu) const { return !candidates(from, program_cpu).empty(); }
   // The calling thread may run anywhere again.
-  void put_back(const os::CpuSet& core);
+  void put_back(const os::CpuSet& cpu);
 
   // CPUs that are needed: one for each awake support thread, and for each program thread that allocates.
   void need(uint32_t more) { needed_.fetch_add(more, std::memory_order_relaxed); }

@@ -129,9 +129,9 @@ void SupportThread::run() {
   os::system_call(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>("annex-support"));
   uint64_t nap = kShortestNapNs;
   for (;;) {
-    const os::CpuSet core = cpu_pool.take(cpus_, waker_cpu_.load(std::memory_order_relaxed));
+    const os::CpuSet cpu = cpu_pool.take(cpus_, waker_cpu_.load(std::memory_order_relaxed));
     bool idle = false;
-    if (!core.empty()) {
+    if (!cpu.empty()) {
       cpu_pool.need(1);
       keeper_comes();
       const uint64_t since = now_ns();
@@ -143,7 +143,7 @@ void SupportThread::run() {
     demand_.store(0, std::memory_order_relaxed);
     state_.store(idle ? kAsleep : kNapping, std::memory_order_seq_cst);
     tidy();
-    cpu_pool.put_back(core);
+    cpu_pool.put_back(cpu);
     if (!idle) {
       sleep(kNapping, nap);
       nap = std::min(2 * nap, kLongestNapNs);
