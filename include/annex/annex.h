@@ -50,7 +50,7 @@ typedef struct annex_stats_t {
   uint64_t arenas;          /* count */
   uint64_t slab_refills;    /* count: slow paths of malloc so far */
   uint64_t remote_batches;  /* count: batches of remote frees taken in so far */
-  uint64_t support_cpu_us;  /* microseconds of CPU that the support thread has used so far; offload alone */
+  uint64_t support_cpu_us;  /* microseconds of CPU that the support threads have used so far; offload alone */
 } annex_stats_t;
 
 /* Fills *out. Returns 0, or -1 and errno EINVAL where out is NULL. */

@@ -49,11 +49,12 @@ size_t purge_oldest(size_t at_most) {
   return bytes;
 }
 
-// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry.
+// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry, nor more
+// than `budget`.
 template <class Choose>
-size_t purge_while(Choose choose) {
+size_t purge_while(Choose choose, size_t budget = SIZE_MAX) {
   size_t total = 0;
-  size_t budget = commitment.dirty;
+  budget = std::min(budget, commitment.dirty);
   while (commitment.oldest != nullptr && budget > 0) {
     const size_t wanted = std::min(choose(), budget);
     if (wanted == 0) break;
@@ -69,14 +70,27 @@ bool expired(const Granule* run, uint64_t now) {
   return now - run->freed_ms >= static_cast<uint64_t>(os::options.purge_delay_ms);
 }
 
-void purge_expired(uint64_t now) {
-  purge_while([now] { return expired(commitment.oldest, now) ? SIZE_MAX : 0; });
+void purge_expired(uint64_t now, size_t budget = SIZE_MAX) {
+  purge_while([now] { return expired(commitment.oldest, now) ? SIZE_MAX : 0; }, budget);
 }
 
-// The helper thread: waits for the oldest dirty run to come of age, and ends when there is none.
-void help() {
+// What may be dirty although the heap grows.
+size_t slack() { return std::max(kDirtySlack, commitment.live / 8); }
+
+size_t apply_growth_rule(size_t bytes, size_t budget = SIZE_MAX) {
+  const auto excess = [bytes]() -> size_t {
+    const size_t resident = commitment.live + commitment.dirty + bytes;
+    if (commitment.dirty <= slack() || resident <= commitment.peak) return 0;
+    const size_t needless = std::min(commitment.dirty - slack(), resident - commitment.peak);
+    return (needless + kHugePage - 1) & ~(kHugePage - 1);
+  };
+  return purge_while(excess, budget);
+}
+
+// The helper thread: waits for the oldest dirty run to come of age, and ends when there is none, or a keeper.
+void* help(void*) {
   os::Guard guard(arena_lock);
-  for (;;) {
+  while (commitment.keepers == 0) {
     const uint64_t now = os::now_ms();
     purge_expired(now);
     if (commitment.oldest == nullptr) break;
@@ -87,6 +101,7 @@ void help() {
     arena_lock.lock();
   }
   commitment.helper_running = false;
+  return nullptr;
 }
 
 size_t slabs() { return commitment.live - commitment.spans; }
@@ -146,21 +161,19 @@ void after_give(uint64_t now_ms) {
   if (delay < 0) return;
   if (delay == 0) {
     purge_expired(now_ms);
-  } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running) {
-    if (os::options.background) commitment.helper_running = helper.start(help);
+  } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running && commitment.keepers == 0) {
+    if (os::options.background) commitment.helper_running = helper.start(help, nullptr);
     if (!commitment.helper_running) purge_expired(now_ms);
   }
 }
 
 void before_growth(size_t bytes) {
   if (os::options.purge_delay_ms < 0) return;
-  purge_while([bytes]() -> size_t {
-    const size_t slack = std::max(kDirtySlack, commitment.live / 8);
-    const size_t resident = commitment.live + commitment.dirty + bytes;
-    if (commitment.dirty <= slack || resident <= commitment.peak) return 0;
-    const size_t excess = std::min(commitment.dirty - slack, resident - commitment.peak);
-    return (excess + kHugePage - 1) & ~(kHugePage - 1);
-  });
+  if (commitment.keepers > 0 && commitment.dirty <= 2 * slack()) {
+    commitment.growth_left.store(true, std::memory_order_relaxed);
+  } else {
+    apply_growth_rule(bytes);
+  }
 }
 
 size_t purge_all_locked() {
@@ -170,6 +183,30 @@ size_t purge_all_locked() {
 size_t purge_all() {
   os::Guard guard(arena_lock);
   return purge_all_locked();
+}
+
+void keeper_comes() {
+  os::Guard guard(arena_lock);
+  ++commitment.keepers;
+}
+
+void keeper_leaves() {
+  os::Guard guard(arena_lock);
+  --commitment.keepers;
+  after_give(os::now_ms());
+}
+
+void purge_due() {
+  os::Guard guard(arena_lock);
+  purge_expired(os::now_ms(), kHugePage);
+}
+
+bool purge_after_growth() {
+  if (!commitment.growth_left.load(std::memory_order_relaxed)) return false;
+  os::Guard guard(arena_lock);
+  const bool more = apply_growth_rule(0, kHugePage) > 0;
+  commitment.growth_left.store(more, std::memory_order_relaxed);
+  return more;
 }
 
 void commitment_before_fork() {
@@ -183,6 +220,7 @@ void commitment_before_fork() {
 
 void commitment_after_fork() {
   arena_lock.reset_after_fork();
+  commitment.keepers = 0;
   commitment.helper_running = false;
   helper.forget_after_fork();
 }

@@ -24,6 +24,9 @@
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
 //                   dirty <= max(2 MiB, live / 8)  or  live + dirty + n <= peak.
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
+//   keepers         threads that do both for the others: in the offload flavour, the support threads while they are
+//                   awake. Growth then waits for nobody: what has to go back goes back just after; unless the keeper
+//                   is slower, and dirty is twice what it may be
 //
 // Memory is given back with MADV_DONTNEED, never MADV_FREE: monitors see it go at once.
 #pragma once
@@ -44,7 +47,6 @@ struct Commitment {
   size_t live = 0;
   size_t spans = 0;  // of live, in spans
   size_t dirty = 0;
-  size_t peak = 0;
   size_t purged_total = 0;
   size_t huge = 0;
   std::atomic<size_t> touched{0};
@@ -55,7 +57,11 @@ struct Commitment {
   Granule* oldest = nullptr;  // dirty runs by age
   Granule* newest = nullptr;
   uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
+  uint32_t keepers = 0;
   bool helper_running = false;
+  // What support threads look at all the time is on a line that is seldom written.
+  alignas(64) size_t peak = 0;
+  std::atomic<bool> growth_left{false};  // to a keeper: the growth rule
 };
 extern constinit Commitment commitment;
 
@@ -76,7 +82,8 @@ void age_remove(Granule* run);
 void age_replace(Granule* run, Granule* by);
 // Starts the helper where there is enough to wait for; purges at once where the delay is 0.
 void after_give(uint64_t now_ms);
-// The growth rule, before `bytes` of clean memory are touched by a span. Lets go of the lock while it purges.
+// The growth rule, before `bytes` of clean memory are touched by a span. Lets go of the lock while it purges, or leaves
+// it to a keeper.
 void before_growth(size_t bytes);
 
 // Gives every dirty run back; returns the bytes. Lets go of the lock meanwhile.
@@ -84,6 +91,14 @@ size_t purge_all_locked();
 
 // Without the lock: the same.
 size_t purge_all();
+
+// Without the lock: a thread becomes a keeper, and is one until it leaves. The helper does what is left then.
+void keeper_comes();
+void keeper_leaves();
+// For a keeper, a step of 2 MiB at most: what is due, every few milliseconds; and what growth has left to it, whenever
+// it can. True where there may be more to do.
+void purge_due();
+bool purge_after_growth();
 
 // Around fork: takes the lock when nothing is half given back; in the child, there is no helper.
 void commitment_before_fork();

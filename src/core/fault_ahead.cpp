@@ -2,6 +2,7 @@
 #include "core/fault_ahead.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/arena.h"
 #include "core/commitment.h"
@@ -18,8 +19,16 @@ constexpr size_t kLargestSmallPiece = size_t{256} << 10;
 constexpr size_t kLeastBeforeHuge = kHugePage / 2;
 constexpr size_t kMostBeforeHuge = 2 * kHugePage;
 
-constinit size_t peak_seen = 0;
-constinit size_t owed = 0;
+// Written with the arena lock held; read without it, to see that there is nothing to do.
+std::atomic<size_t> peak_seen{0};
+std::atomic<size_t> owed{0};
+std::atomic<bool> populating{false};  // a thread does, at this moment
+
+bool needless() {
+  return populating.load(std::memory_order_relaxed) ||
+         (owed.load(std::memory_order_relaxed) == 0 &&
+          __atomic_load_n(&commitment.peak, __ATOMIC_RELAXED) == peak_seen.load(std::memory_order_relaxed));
+}
 
 Granule* take_piece(uint32_t granules, bool huge) {
   for (uint32_t i = 0; i < arena_count; ++i) {
@@ -34,8 +43,9 @@ Granule* take_piece(uint32_t granules, bool huge) {
 }  // namespace
 
 bool fault_ahead() {
-  if (__atomic_load_n(&commitment.peak, __ATOMIC_RELAXED) == peak_seen && owed == 0) return false;
+  if (needless()) return false;
   os::Guard guard(arena_lock);
+  if (needless()) return false;  // another thread was faster
   const bool huge = slabs_want_huge_pages();
   const size_t share = (commitment.live / kShare) & ~(kGranule - 1);
   const bool by_huge_page = huge && share >= kHugePage * 3 / 4;
@@ -50,7 +60,7 @@ bool fault_ahead() {
     owed = 0;
     return false;
   }
-  owed -= std::min(owed, piece);
+  owed -= std::min<size_t>(owed, piece);
   const uint32_t granules = static_cast<uint32_t>(piece / kGranule);
   Granule* run = take_piece(granules, huge);
   if (run == nullptr) {
@@ -61,9 +71,11 @@ bool fault_ahead() {
   run->kind = run[granules - 1].kind = Kind::kPurging;
   run->length = run[granules - 1].length = granules;
   ++commitment.purging;
+  populating = true;
   arena_lock.unlock();
   const bool populated = os::populate(arena.start_of(run), piece);
   arena_lock.lock();
+  populating = false;
   --commitment.purging;
   if (populated) {
     arena.put_dirty(run, granules, os::now_ms());

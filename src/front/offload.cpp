@@ -11,8 +11,8 @@
 #include "front/request.h"
 #include "os/lock.h"
 #include "os/options.h"
+#include "support/placement.h"
 #include "support/support_core.h"
-#include "support/support_thread.h"
 
 namespace annex {
 
@@ -75,12 +75,18 @@ bool has_client() { return own_client() != nullptr || start_thread(); }
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
+// What goes through the queue is done under the heap's lock, and so may be nothing that takes other heaps' locks.
+bool ask_support_core(Client* client, Request* request) {
+  const bool queued = os::options.protocol == os::Protocol::kQueue && request->what == Request::What::kAllocate;
+  return queued ? client->queue.ask(request, kPolls, client->heap.lock) : client->mailbox.ask(request, kPolls);
+}
+
 // Lets the support core do it; or does it.
 void ask(Request* request) {
   Client* client = own_client();
-  if (client != nullptr && support::awake() && client->mailbox.ask(request, kPolls)) return;
+  if (client != nullptr && support::awake(client) && ask_support_core(client, request)) return;
   support::serve_request(request);
-  if (client != nullptr) support::note_demand();
+  if (client != nullptr) support::note_demand(client);
 }
 
 void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
@@ -137,7 +143,7 @@ support::Handful next_handful(Client* client, SizeClass c) {
   support::Handful handful = client->stash.take(c);
   if (handful.mask == 0) {
     handful = support::help(client, c);
-    if (client->bypass == 0) support::note_demand();
+    if (client->bypass == 0) support::note_demand(client);
   }
   if (client->bypass == 0) client->stir();
   return handful;
@@ -167,12 +173,12 @@ void send_half(Client* client, Magazine* magazine) {
     --client->bypass;
   } else if (half > support::kFreedSlots / 2) {
     // So many at once cost little each, and are not sent only to be in the way of the rest.
-  } else if (support::awake()) {
+  } else if (support::awake(client)) {
     sent = client->freed.push(magazine->base, half);
     client->stir();
     if (sent < half) client->bypass = kBypass;
   } else {
-    support::note_demand();
+    support::note_demand(client);
   }
   support::SegregatedHeap::put_back(magazine->base + sent, half - sent);
   magazine->top -= half;
@@ -237,7 +243,7 @@ void release_slow(void* address) noexcept {
   Client* client = own_client();
   // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that
   // waits for everything.
-  if (c < kClasses && os::options.protocol == os::Protocol::kQueue && client != nullptr && support::awake()) {
+  if (c < kClasses && os::options.protocol == os::Protocol::kQueue && client != nullptr && support::awake(client)) {
     if (client->freed.push(&address, 1) == 1) return client->stir();
   }
   Request request = {.what = Request::What::kRelease, .block = address};
@@ -286,7 +292,7 @@ void after_fork_in_parent() {
 // Clients of threads that are no more stay as they were: nobody takes them.
 void after_fork_in_child() {
   commitment_after_fork();
-  support::forget_support_thread_after_fork();
+  support::forget_support_threads_after_fork();
   support_core.after_fork_in_child();
 }
 

@@ -7,8 +7,9 @@
 //   full
 //
 // The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits
-// for its answer (NextGen-Malloc, Pseudo Code 1); with queue, only malloc waits; magazines stay empty in both. Where no
-// support thread is awake, a program thread does its work for itself, under its heap's lock.
+// for its answer (NextGen-Malloc, Pseudo Code 1); with queue, requests, answers and frees pass through rings, and only
+// malloc waits (SpeedMalloc section 5.2); magazines stay empty in both. Where no support thread is awake, a program
+// thread does its work for itself, under its heap's lock.
 //
 // Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
 #pragma once

@@ -4,9 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <iterator>
 
 #include "os/message.h"
 #include "os/system_call.h"
@@ -26,12 +24,6 @@ const char* read_file(const char* path, char (&buffer)[kSize]) {
   }
   buffer[std::max(length, 0L)] = '\0';
   return buffer;
-}
-
-size_t parse_number(const char** text) {
-  size_t value = 0;
-  for (; **text >= '0' && **text <= '9'; ++*text) value = value * 10 + static_cast<size_t>(**text - '0');
-  return value;
 }
 
 // A list in /sys/devices/system/cpu/cpuN/.
@@ -65,24 +57,6 @@ size_t quota_of_cgroup() {
 
 }  // namespace
 
-size_t CpuSet::count() const {
-  size_t sum = 0;
-  for (const uint64_t word : words) sum += static_cast<size_t>(std::popcount(word));
-  return sum;
-}
-
-CpuSet parse_cpu_list(const char* text) {
-  CpuSet set;
-  while (*text >= '0' && *text <= '9') {
-    const size_t from = parse_number(&text);
-    size_t to = from;
-    if (*text == '-') to = parse_number(&++text);
-    for (size_t cpu = from; cpu <= to && cpu < kMaxCpus; ++cpu) set.add(cpu);
-    if (*text == ',') ++text;
-  }
-  return set;
-}
-
 size_t parse_cpu_quota(const char* text) {
   if (*text < '0' || *text > '9') return SIZE_MAX;
   const size_t quota = parse_number(&text);
@@ -105,16 +79,21 @@ size_t current_cpu() {
   return cpu;
 }
 
+CpuSet core_of(size_t cpu) {
+  CpuSet core = related(cpu, "topology/thread_siblings_list");
+  core.add(cpu);
+  return core;
+}
+
+CpuSet cluster_of(size_t cpu) {
+  CpuSet cluster = related(cpu, "cache/index3/shared_cpu_list");
+  cluster.add(cpu);
+  return cluster;
+}
+
 CpuSet support_cpus(const CpuSet& allowed, size_t cpu) {
-  CpuSet siblings = related(cpu, "topology/thread_siblings_list");
-  siblings.add(cpu);
-  const CpuSet cluster = related(cpu, "cache/index3/shared_cpu_list");
-  CpuSet anywhere;
-  CpuSet near;
-  for (size_t i = 0; i < std::size(allowed.words); ++i) {
-    anywhere.words[i] = allowed.words[i] & ~siblings.words[i];
-    near.words[i] = anywhere.words[i] & cluster.words[i];
-  }
+  const CpuSet anywhere = allowed - core_of(cpu);
+  const CpuSet near = anywhere & cluster_of(cpu);
   return near.empty() ? anywhere : near;
 }
 

@@ -22,18 +22,12 @@ namespace annex::os {
 #ifdef ANNEX_HELPER_IS_PTHREAD
 
 // The sanitizers keep per-thread state and must know every thread.
-bool HelperThread::start(void (*body)()) {
+bool HelperThread::start(Body* body, void* argument) {
   pthread_t thread;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  const bool started = pthread_create(
-                           &thread, &attributes,
-                           [](void* argument) -> void* {
-                             reinterpret_cast<void (*)()>(argument)();
-                             return nullptr;
-                           },
-                           reinterpret_cast<void*>(body)) == 0;
+  const bool started = pthread_create(&thread, &attributes, body, argument) == 0;
   pthread_attr_destroy(&attributes);
   return started;
 }
@@ -47,12 +41,12 @@ constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLON
 
 }  // namespace
 
-long HelperThread::clone_onto_stack(void (*body)()) {
+long HelperThread::clone_onto_stack(Body* body, void* argument) {
   // The new thread starts with an empty stack, so it must not return through this frame: it calls body and exits.
   void** top = reinterpret_cast<void**>(stack_ + kStackBytes);
-#if defined(__x86_64__)
-  *--top = nullptr;
+  *--top = argument;
   *--top = reinterpret_cast<void*>(body);
+#if defined(__x86_64__)
   long result;
   register long r10 asm("r10") = reinterpret_cast<long>(&stack_user_);
   register long r8 asm("r8") = 0;
@@ -62,7 +56,7 @@ long HelperThread::clone_onto_stack(void (*body)()) {
       "jnz 1f\n\t"
       "xor %%ebp, %%ebp\n\t"
       "pop %%rax\n\t"
-      "add $8, %%rsp\n\t"
+      "pop %%rdi\n\t"
       "call *%%rax\n\t"
       "mov %[exit], %%eax\n\t"
       "xor %%edi, %%edi\n\t"
@@ -73,8 +67,6 @@ long HelperThread::clone_onto_stack(void (*body)()) {
       : "rcx", "r11", "memory");
   return result;
 #elif defined(__aarch64__)
-  *--top = nullptr;
-  *--top = reinterpret_cast<void*>(body);
   register long x8 asm("x8") = SYS_clone;
   register long x0 asm("x0") = kFlags;
   register long x1 asm("x1") = reinterpret_cast<long>(top);
@@ -85,7 +77,7 @@ long HelperThread::clone_onto_stack(void (*body)()) {
       "svc 0\n\t"
       "cbnz x0, 1f\n\t"
       "mov x29, xzr\n\t"
-      "ldp x9, x10, [sp], #16\n\t"
+      "ldp x9, x0, [sp], #16\n\t"
       "blr x9\n\t"
       "mov x8, %[exit]\n\t"
       "mov x0, xzr\n\t"
@@ -93,12 +85,12 @@ long HelperThread::clone_onto_stack(void (*body)()) {
       "1:"
       : "+r"(x0)
       : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [exit] "i"(SYS_exit)
-      : "x9", "x10", "x29", "x30", "memory");
+      : "x9", "x29", "x30", "memory");
   return x0;
 #endif
 }
 
-bool HelperThread::start(void (*body)()) {
+bool HelperThread::start(Body* body, void* argument) {
   // The last helper has said that it is done; wait for the few instructions until its stack is free.
   while (const uint32_t user = stack_user_.load(std::memory_order_acquire)) {
     system_call(SYS_futex, reinterpret_cast<long>(&stack_user_), FUTEX_WAIT, user);
@@ -107,7 +99,7 @@ bool HelperThread::start(void (*body)()) {
   uint64_t saved = 0;
   system_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, reinterpret_cast<long>(&all), reinterpret_cast<long>(&saved),
               sizeof all);
-  const long id = clone_onto_stack(body);
+  const long id = clone_onto_stack(body, argument);
   system_call(SYS_rt_sigprocmask, 2, reinterpret_cast<long>(&saved), 0, sizeof saved);
   if (id < 0) stack_user_.store(0, std::memory_order_relaxed);
   return id > 0;

@@ -16,9 +16,12 @@ namespace annex::os {
 // One helper thread at a time, in static storage.
 class HelperThread {
  public:
-  // Runs `body`; the thread ends when body returns. The caller makes sure (under its own lock) that the previous one
-  // has announced its end. All signals are blocked in it. False where no thread could be started.
-  bool start(void (*body)());
+  // As a pthread's, since under the sanitizers it is one; nobody asks for what it returns.
+  using Body = void*(void* argument);
+
+  // Runs body(argument); the thread ends when body returns. The caller makes sure (under its own lock) that the
+  // previous one has announced its end. All signals are blocked in it. False where no thread could be started.
+  bool start(Body* body, void* argument);
 
   // In a forked child, which has no helper whatever its parent had.
   void forget_after_fork() { stack_user_.store(0, std::memory_order_relaxed); }
@@ -26,7 +29,7 @@ class HelperThread {
  private:
   static constexpr size_t kStackBytes = 16384;
 
-  long clone_onto_stack(void (*body)());
+  long clone_onto_stack(Body* body, void* argument);
 
   // The kernel clears this when the thread is truly gone and its stack is free again.
   std::atomic<uint32_t> stack_user_{0};

@@ -76,6 +76,12 @@ bool parse(const char* text, HugePages* result) {
 bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
 bool parse(const char* text, Protocol* result) { return parse_word(text, {"stash", "queue", "handshake"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
+bool parse(const char* text, CpuSet* result) {
+  const CpuSet set = parse_cpu_list(text);
+  if (text[strspn(text, "0123456789-,")] != '\0' || set.empty()) return false;
+  *result = set;
+  return true;
+}
 // A copy: some programs (nginx, redis) later overwrite the environment's memory with their title.
 bool parse(const char* text, const char** result) {
   static char copy[4096];
@@ -107,7 +113,8 @@ void parse_environment() {
   auto& stats_file = options.stats_file;
   auto& verbose = options.verbose;
   auto& protocol = options.protocol;
-  auto& support_cpu = options.support_cpu;
+  auto& support_cores = options.support_cores;
+  auto& support_cpus = options.support_cpus;
 #define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, values, &identifier);
 #include "os/options.def"
 #undef ANNEX_OPTION

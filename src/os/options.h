@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "os/cpu_set.h"
+
 namespace annex::os {
 
 enum class HugePages : uint8_t { kAuto, kNever, kAlways };
@@ -19,7 +21,8 @@ struct Options {
   HugePages huge_pages = HugePages::kAuto;
   StatsFormat stats = StatsFormat::kOff;
   Protocol protocol = Protocol::kStash;
-  int64_t support_cpu = -1;
+  size_t support_cores = 0;  // 0: the library chooses
+  CpuSet support_cpus;       // none: the library chooses
   bool background = true;
   bool verbose = false;
   const char* stats_file = "";

@@ -1,13 +1,14 @@
-// A client: one program thread, as the support core deals with it. Three kinds of lines that never mix: those that only
-// the program writes, those that only the support core writes (or the thread in its stead), and the slots
-// in between, which are written once by one side and read once by the other.
+// A client: one program thread, as its support thread deals with it. Three kinds of lines that never mix: those that
+// only the program writes, those that only the support core writes (or the thread in its stead), and the slots in
+// between, which are written once by one side and read once by the other.
 //
 //   magazines   the program's alone: per class, the blocks that malloc takes from and free puts into; larger where the
 //               program frees and allocates in turns
 //   at hand     the program's alone: per class, a handful that it has begun to spread out into the magazine
 //   stash       per class, handfuls that the support core has set aside for this thread, ahead of demand
 //   freed       a ring of blocks on their way back
-//   mailbox     a request that wants an answer (large blocks; every call, under the paper's protocols)
+//   mailbox     a request that wants an answer (large blocks; every call, under the handshake protocol)
+//   queue       requests for blocks and their answers, under the queue protocol
 //
 // What flows through stash and freed is the net flow only: what a thread frees it allocates again from its magazines,
 // while it is still in its caches.
@@ -23,11 +24,14 @@
 #include "support/books.h"
 #include "support/handful.h"
 #include "support/mailbox.h"
+#include "support/request_queue.h"
 #include "support/ring.h"
 #include "support/segregated_heap.h"
 #include "support/stash.h"
 
 namespace annex::support {
+
+class SupportThread;
 
 // How much of a class is kept in one place at most: enough blocks that a hand-over costs little for each, and few
 // enough bytes that what lies there does not show in the resident set.
@@ -83,6 +87,7 @@ struct Client : Magazines {
   Stash stash;
   Ring<void*, kFreedSlots> freed;
   Mailbox mailbox;
+  RequestQueue queue;
   alignas(64) std::atomic<uint32_t> activity{0};  // the program: one more for each use of stash or freed
 
   // The program's alone.
@@ -95,15 +100,17 @@ struct Client : Magazines {
   uint16_t target[kClasses] = {};   // how full the stash is kept
   Counter helped;                   // times that the thread took blocks itself
 
-  // The support thread's alone.
-  uint32_t activity_seen = 0;
-  uint32_t activity_looked = 0;  // when it last asked whether its CPU is free
+  // The support thread's; of two while the client passes from one to the other.
+  std::atomic<uint32_t> activity_seen = 0;
+  std::atomic<uint32_t> activity_looked = 0;  // when it last asked whether its CPU is free
 
-  Client* next_pooled = nullptr;  // under the support core's lock
-  Client* next_of_all = nullptr;  // constant once published
+  // Read by all, seldom written.
+  alignas(64) std::atomic<SupportThread*> served_by = nullptr;  // nullptr: not yet placed (support/placement.h)
+  Client* next_pooled = nullptr;                                // under the support core's lock
+  Client* next_of_all = nullptr;                                // constant once published
 
-  void* slots[kSlotsFrom<usual_limit>[kClasses]];        // of the magazines
-  void* wide_slots[kSlotsFrom<widest_limit>[kClasses]];  // and those of wide ones
+  alignas(64) void* slots[kSlotsFrom<usual_limit>[kClasses]];  // of the magazines
+  void* wide_slots[kSlotsFrom<widest_limit>[kClasses]];        // and those of wide ones
 
   void stir() { activity.store(activity.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 };

@@ -57,6 +57,17 @@ bool fill(Client* client) {
   return filled_up >= kFill;
 }
 
+// With the lock held of the heap that a small block is to be from.
+void allocate(Request* request) {
+  if (request->heap == nullptr) {
+    request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
+    return;
+  }
+  const SizeClass c = class_of(request->bytes);
+  request->block = nullptr;
+  spread(request->heap->take(c, 1), c, &request->block);
+}
+
 uint32_t absorb(Client* client) {
   void* blocks[kQuantum];
   uint32_t count;
@@ -77,6 +88,7 @@ Client* SupportCore::open() {
   Client* client = pool_;
   if (client != nullptr) {
     pool_ = client->next_pooled;
+    client->served_by.store(nullptr, std::memory_order_relaxed);  // another thread, perhaps in another cluster
   } else {
     client = new_client();
     if (client == nullptr) return nullptr;
@@ -165,13 +177,11 @@ void empty(Client* client) {
 void serve_request(Request* request) {
   switch (request->what) {
     case Request::What::kAllocate:
-      if (request->heap != nullptr) {
-        os::Guard guard(request->heap->lock);
-        const SizeClass c = class_of(request->bytes);
-        request->block = nullptr;
-        spread(request->heap->take(c, 1), c, &request->block);
+      if (request->heap == nullptr) {
+        allocate(request);
       } else {
-        request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
+        os::Guard guard(request->heap->lock);
+        allocate(request);
       }
       return;
     case Request::What::kRelease:
@@ -189,15 +199,13 @@ void serve(Client* client) {
   const bool more_to_fill = fill(client);
   const bool more_to_absorb = absorb(client) == kQuantum;
   // Where there may be more, the client is looked at again although nothing new happens there.
-  client->activity_seen = more_to_fill || more_to_absorb ? activity - 1 : activity;
+  client->activity_seen.store(more_to_fill || more_to_absorb ? activity - 1 : activity, std::memory_order_relaxed);
 }
 
-bool answer_requests() {
-  bool any = false;
-  for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
-    if (client->mailbox.asked()) any = client->mailbox.answer(serve_request) || any;
-  }
-  return any;
+bool answer(Client* client) {
+  const bool mail = client->mailbox.asked() && client->mailbox.answer(serve_request);
+  const bool queued = client->queue.asked() && client->queue.answer(client->heap.lock, allocate);
+  return mail || queued;
 }
 
 }  // namespace annex::support

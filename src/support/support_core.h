@@ -2,13 +2,13 @@
 // SpeedMalloc sections 4 and 5, the software half.
 //
 // One pass over a client:
-//   1. requests that somebody waits for: the mailboxes of all
+//   1. requests that somebody waits for: the mailboxes and queues of all
 //   2. its stash is filled up to each class's target, which follows what the thread takes
 //   3. blocks that it has freed come back into the heap, at most kQuantum at a time
-// Clients are served in turns, and each turn begins with the mailboxes, so that no request waits behind a long run of
+// Clients are served in turns, and each turn begins with those of all, so that no request waits behind a long run of
 // frees (SpeedMalloc section 5's scheduler).
 //
-// A heap's lock has two kinds of holders: the support thread (support_thread.h), and program threads that help
+// A heap's lock has two kinds of holders: the client's support thread (support_thread.h), and program threads that help
 // themselves, because there is no support thread, or it sleeps, or it is slower than demand. Both run the code below;
 // so nothing depends on the support thread but speed.
 //
@@ -69,15 +69,15 @@ void empty(Client* client);
 // Does what a request asks for, in the support thread or in the program thread itself.
 void serve_request(Request* request);
 
-// --- for the support thread
+// --- for support threads
 
 // Whether serve would find something.
 inline bool wants(const Client* client) {
-  return client->activity.load(std::memory_order_relaxed) != client->activity_seen;
+  return client->activity.load(std::memory_order_relaxed) != client->activity_seen.load(std::memory_order_relaxed);
 }
 // Fills the client's stash and takes in some of what it has freed.
 void serve(Client* client);
-// True where somebody had asked.
-bool answer_requests();
+// Does what the client waits for; true where it had asked.
+bool answer(Client* client);
 
 }  // namespace annex::support

@@ -1,41 +1,32 @@
-// The support thread: see support_thread.h.
+// A support thread: see support_thread.h.
 #include "support/support_thread.h"
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <atomic>
 #include <ctime>
+#include <utility>
 
+#include "core/commitment.h"
 #include "core/fault_ahead.h"
 #include "os/cpus.h"
-#include "os/helper_thread.h"
-#include "os/message.h"
-#include "os/options.h"
 #include "os/system_call.h"
+#include "support/cpu_pool.h"
 #include "support/support_core.h"
 
 namespace annex::support {
 
 namespace {
 
-enum State : uint32_t { kNone, kAwake, kAsleep, kNapping, kNever };
-
 constexpr uint64_t kUs = 1000;
 constexpr uint64_t kMs = 1000 * kUs;
 constexpr uint64_t kIdleNs = 100 * kUs;
-constexpr uint64_t kLookNs = kMs;  // how often the thread asks whether its CPU is its own
+constexpr uint64_t kLookNs = kMs;  // how often the thread asks whether its CPU is its own, and gives back what is due
 constexpr uint64_t kShortestNapNs = 8 * kMs;
 constexpr uint64_t kLongestNapNs = 1024 * kMs;
-constexpr uint32_t kStartDemand = 1024;
 constexpr uint32_t kWakeDemand = 32;
-
-constinit os::HelperThread thread;
-std::atomic<uint32_t> state{kNone};
-std::atomic<uint32_t> demand{0};  // times that a program thread helped itself, since the last change of state
-std::atomic<long> thread_id{0};
-std::atomic<uint32_t> waker_cpu{0};  // where the program ran that started or woke the thread
 
 uint64_t now_ns() {
   struct timespec time;
@@ -43,94 +34,74 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-void futex_wait(uint32_t expected, uint64_t ns) {
-  struct timespec time = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
-  os::system_call(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAIT_PRIVATE, expected,
-                  ns == 0 ? 0 : reinterpret_cast<long>(&time));
+// How often the calling thread has been descheduled for another.
+long preemptions() {
+  struct rusage usage = {};
+  os::system_call(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage));
+  return usage.ru_nivcsw;
 }
 
-// --- where to run ---------------------------------------------------------------------------------------------------
+}  // namespace
 
-// All CPUs that the process had when the thread was started.
-constinit os::CpuSet allowed;
+// --- what it does ---------------------------------------------------------------------------------------------------
 
-os::CpuSet candidates(size_t program_cpu) {
-  os::CpuSet chosen;
-  if (os::options.support_cpu >= 0) chosen.add(static_cast<size_t>(os::options.support_cpu));
-  return chosen.empty() ? os::support_cpus(allowed, program_cpu) : chosen;
+template <class Act>
+void SupportThread::for_each_client(Act act) {
+  for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
+    if (client->served_by.load(std::memory_order_relaxed) == this) act(client);
+  }
 }
 
-void bind_to_one() {
-  const os::CpuSet from = candidates(waker_cpu.load(std::memory_order_relaxed));
-  if (from.empty()) return;
-  os::bind_to(from);  // moves the thread to one of them, where the kernel finds it best
-  os::CpuSet here;
-  here.add(os::current_cpu());
-  os::bind_to(here);
+// True where somebody had asked.
+bool SupportThread::answer_requests() {
+  bool any = false;
+  for_each_client([&any](Client* client) { any = answer(client) || any; });
+  return any;
 }
-
-// --- whether the CPU is free ----------------------------------------------------------------------------------------
-
-class Watch {
- public:
-  explicit Watch(uint64_t now) : next_look_(now + kLookNs), preempted_(preemptions()) {}
-
-  // Asked after every pass; true where the thread should leave the CPU to the program.
-  bool crowded(uint64_t now) {
-    if (now < next_look_) return false;
-    const bool late = now > next_look_ + kLookNs;  // did not run for a while
-    next_look_ = now + kLookNs;
-    const long preempted = preemptions();
-    const bool was_preempted = preempted != preempted_;
-    preempted_ = preempted;
-    return active_clients() >= cpus_ || (was_preempted && late);
-  }
-
-  static void count_cpus() { cpus_ = static_cast<uint32_t>(os::usable_cpus()); }
-  static uint32_t cpus() { return cpus_; }
-
- private:
-  static long preemptions() {
-    struct rusage usage = {};
-    os::system_call(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage));
-    return usage.ru_nivcsw;
-  }
-
-  // How many clients have used stash or ring since they were last counted.
-  static uint32_t active_clients() {
-    uint32_t count = 0;
-    for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
-      const uint32_t activity = client->activity.load(std::memory_order_relaxed);
-      if (activity != client->activity_looked) ++count;
-      client->activity_looked = activity;
-    }
-    return count;
-  }
-
-  static constinit uint32_t cpus_;
-  uint64_t next_look_;
-  long preempted_;
-};
-constinit uint32_t Watch::cpus_ = 0;
-
-// --- the thread -----------------------------------------------------------------------------------------------------
 
 // One look at everybody; true where there was something to do.
-bool pass() {
+bool SupportThread::pass() {
   bool busy = answer_requests();
-  for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
-    if (!wants(client)) continue;
+  for_each_client([this, &busy](Client* client) {
+    if (!wants(client)) return;
     busy = true;
     serve(client);
     answer_requests();
+  });
+  const bool purged = purge_after_growth();
+  return fault_ahead() || purged || busy;
+}
+
+// What came in while the thread was about to leave.
+void SupportThread::tidy() {
+  for (int i = 0; i < 16 && pass(); ++i) {
   }
-  return fault_ahead() || busy;
+}
+
+// --- when it does it ------------------------------------------------------------------------------------------------
+
+// Asked at each look; true where the thread should leave the CPU to the program.
+bool SupportThread::crowded(uint64_t now) {
+  const bool late = now > next_look_ + kLookNs;  // did not run for a while
+  next_look_ = now + kLookNs;
+  const long preempted = preemptions();
+  const bool was_preempted = preempted != std::exchange(preempted_, preempted);
+  cpu_pool.need_no_more(active_clients_);
+  active_clients_ = 0;
+  for_each_client([this](Client* client) {
+    const uint32_t activity = client->activity.load(std::memory_order_relaxed);
+    if (activity != client->activity_looked.load(std::memory_order_relaxed)) ++active_clients_;
+    client->activity_looked.store(activity, std::memory_order_relaxed);
+  });
+  cpu_pool.need(active_clients_);
+  return cpu_pool.crowded() || (was_preempted && late);
 }
 
 // Until there is nothing to do (true) or the CPU is needed by the program (false).
-bool serve_while_needed() {
+bool SupportThread::serve_while_needed() {
   uint64_t last_busy = now_ns();
-  Watch watch(last_busy);
+  next_look_ = last_busy + kLookNs;
+  preempted_ = preemptions();
   for (;;) {
     const bool busy = pass();
     const uint64_t now = now_ns();
@@ -141,76 +112,71 @@ bool serve_while_needed() {
     } else {
       os::pause();
     }
-    if (watch.crowded(now)) return false;
+    if (now < next_look_) continue;
+    purge_due();
+    if (crowded(now)) return false;
   }
 }
 
-// What came in while the thread was about to leave.
-void tidy() {
-  for (int i = 0; i < 16 && pass(); ++i) {
-  }
+void SupportThread::sleep(uint32_t state, uint64_t ns) {
+  struct timespec time = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
+  os::system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, state,
+                  ns == 0 ? 0 : reinterpret_cast<long>(&time));
 }
 
-void run() {
-  thread_id.store(os::system_call(SYS_gettid), std::memory_order_relaxed);
+void SupportThread::run() {
+  id_.store(os::system_call(SYS_gettid), std::memory_order_relaxed);
+  os::system_call(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>("annex-support"));
   uint64_t nap = kShortestNapNs;
   for (;;) {
-    bind_to_one();
-    const uint64_t since = now_ns();
-    const bool idle = serve_while_needed();
-    if (now_ns() - since > 4 * kShortestNapNs) nap = kShortestNapNs;
-    demand.store(0, std::memory_order_relaxed);
-    state.store(idle ? kAsleep : kNapping, std::memory_order_seq_cst);
-    tidy();
-    os::bind_to(allowed);
-    if (!idle) {
-      futex_wait(kNapping, nap);
-      nap = std::min(2 * nap, kLongestNapNs);
-      demand.store(0, std::memory_order_relaxed);
-      state.store(kAsleep, std::memory_order_release);
+    const os::CpuSet cpu = cpu_pool.take(cpus_, waker_cpu_.load(std::memory_order_relaxed));
+    bool idle = false;
+    if (!cpu.empty()) {
+      cpu_pool.need(1);
+      keeper_comes();
+      const uint64_t since = now_ns();
+      idle = serve_while_needed();
+      if (now_ns() - since > 4 * kShortestNapNs) nap = kShortestNapNs;
+      keeper_leaves();
+      cpu_pool.need_no_more(1);
     }
-    while (state.load(std::memory_order_acquire) == kAsleep) futex_wait(kAsleep, 0);
+    demand_.store(0, std::memory_order_relaxed);
+    state_.store(idle ? kAsleep : kNapping, std::memory_order_seq_cst);
+    tidy();
+    cpu_pool.put_back(cpu);
+    if (!idle) {
+      sleep(kNapping, nap);
+      nap = std::min(2 * nap, kLongestNapNs);
+      demand_.store(0, std::memory_order_relaxed);
+      state_.store(kAsleep, std::memory_order_release);
+    }
+    // While it napped, its clients went on; from here on nobody counts them.
+    cpu_pool.need_no_more(std::exchange(active_clients_, 0));
+    while (state_.load(std::memory_order_acquire) == kAsleep) sleep(kAsleep, 0);
   }
 }
 
-[[gnu::cold, gnu::noinline]] void start() {
-  uint32_t expected = kNone;
-  if (!state.compare_exchange_strong(expected, kNever, std::memory_order_relaxed)) return;
-  if (!os::options.background) return;
-  allowed = os::allowed_cpus();
-  Watch::count_cpus();
-  if (os::options.support_cpu >= 0 && !allowed.has(static_cast<size_t>(os::options.support_cpu))) {
-    os::warn("ANNEX_SUPPORT_CPU names a CPU that this process may not use; choosing one");
-    os::options.support_cpu = -1;
-  }
-  if (Watch::cpus() < 2 || candidates(os::current_cpu()).empty()) return;
-  waker_cpu.store(static_cast<uint32_t>(os::current_cpu()), std::memory_order_relaxed);
-  state.store(kAwake, std::memory_order_release);
-  if (!thread.start(run)) state.store(kNever, std::memory_order_release);
-}
+// --- for the program ------------------------------------------------------------------------------------------------
 
-}  // namespace
-
-bool awake() { return state.load(std::memory_order_relaxed) == kAwake; }
-
-void note_demand() {
-  const uint32_t now = state.load(std::memory_order_relaxed);
-  if (now != kNone && now != kAsleep) return;
-  const uint32_t times = demand.load(std::memory_order_relaxed) + 1;
-  demand.store(times, std::memory_order_relaxed);
-  if (now == kNone) {
-    if (times >= kStartDemand || os::options.protocol != os::Protocol::kStash) start();
+void SupportThread::note_demand() {
+  if (state_.load(std::memory_order_relaxed) != kAsleep) return;
+  const uint32_t times = demand_.load(std::memory_order_relaxed) + 1;
+  demand_.store(times, std::memory_order_relaxed);
+  if (times < kWakeDemand) return;
+  waker_cpu_.store(static_cast<uint32_t>(os::current_cpu()), std::memory_order_relaxed);
+  uint32_t expected = kAsleep;
+  if (!state_.compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel)) return;
+  if (made_) {
+    os::system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1);
     return;
   }
-  if (times < kWakeDemand) return;
-  waker_cpu.store(static_cast<uint32_t>(os::current_cpu()), std::memory_order_relaxed);
-  uint32_t expected = kAsleep;
-  if (!state.compare_exchange_strong(expected, kAwake, std::memory_order_release)) return;
-  os::system_call(SYS_futex, reinterpret_cast<long>(&state), FUTEX_WAKE_PRIVATE, 1);
+  made_ = true;
+  const auto body = [](void* self) -> void* { static_cast<SupportThread*>(self)->run(); };
+  if (!thread_.start(body, this)) state_.store(kNever, std::memory_order_release);
 }
 
-uint64_t support_cpu_us() {
-  const long id = thread_id.load(std::memory_order_relaxed);
+uint64_t SupportThread::cpu_us() const {
+  const long id = id_.load(std::memory_order_relaxed);
   if (id == 0) return 0;
   // The kernel's name for the clock of a thread's CPU time (time/posix-cpu-timers: per thread, scheduled time).
   const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(id) << 3 | 6);
@@ -219,11 +185,13 @@ uint64_t support_cpu_us() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 
-void forget_support_thread_after_fork() {
-  thread.forget_after_fork();
-  thread_id.store(0, std::memory_order_relaxed);
-  state.store(kNone, std::memory_order_relaxed);
-  demand.store(0, std::memory_order_relaxed);
+void SupportThread::forget_after_fork() {
+  thread_.forget_after_fork();
+  id_.store(0, std::memory_order_relaxed);
+  made_ = false;
+  active_clients_ = 0;
+  demand_.store(0, std::memory_order_relaxed);
+  state_.store(kAsleep, std::memory_order_relaxed);
 }
 
 }  // namespace annex::support

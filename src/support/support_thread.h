@@ -1,34 +1,75 @@
-// The support thread: runs the support core's side (support_core.h) on a CPU that the program does not use.
+// A support thread: runs the support core's side (support_core.h) for some of the clients, on a CPU that the program
+// does not use. How many there are, and which client is whose: placement.h.
 //
-//   none ------> awake          once the process has shown that it allocates, and if it has a CPU to spare
-//   awake -----> asleep         nothing to do for kIdleUs
-//   asleep ----> awake          after kWakeDemand times that a program thread had to help itself
-//   awake -----> napping        the CPU is not free: the thread was descheduled, or as many program threads allocate as
-//                               there are CPUs. 8 ms, twice as long each time, up to a second
+//   asleep ----> awake          after kWakeDemand times that a program thread had to help itself; the first time, the
+//                               thread is made
+//   awake -----> asleep         nothing to do for kIdleNs
+//   awake -----> napping        the CPU is not free: the thread was descheduled, or there is none for it, or support
+//                               threads and program threads that allocate are more than the CPUs. 8 ms, twice as long
+//                               each time, up to a second
 //   napping ---> asleep         when the time is up
-//   none ------> never          one CPU, a quota of one, ANNEX_BACKGROUND=0, or no thread to be had
+//   asleep ----> never          no thread can be had
 //
-// In every state but awake the program helps itself, and it is asked for no system call but the one that starts or
-// wakes the thread. While it is asleep or napping the thread may run anywhere; awake it is bound to one CPU, not that
-// of the thread that woke it or an SMT sibling of it, in the same cluster of caches where there is one (os/cpus.h).
+// In every state but awake the program helps itself, and it is asked for no system call but the one that makes or
+// wakes the thread. While it is asleep or napping the thread may run anywhere; awake it is bound to one CPU
+// (cpu_pool.h).
 //
 // Synchronization: any thread may call; states are one atomic word, the futex on which the thread sleeps.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+
+#include "os/cpu_set.h"
+#include "os/helper_thread.h"
 
 namespace annex::support {
 
-// Whether blocks and requests that are sent will be taken up at once.
-bool awake();
+class SupportThread {
+ public:
+  // Before it has clients: where it may run.
+  void set_up(const os::CpuSet& cpus) { cpus_ = cpus; }
+  // The same where there is no CPU for it.
+  void rule_out() { state_.store(kNever, std::memory_order_relaxed); }
 
-// A program thread had to help itself. It holds no lock.
-void note_demand();
+  // Whether blocks and requests that its clients send will be taken up at once.
+  bool awake() const { return state_.load(std::memory_order_relaxed) == kAwake; }
 
-// Microseconds of CPU that the support thread has used; 0 where there is none.
-uint64_t support_cpu_us();
+  // A program thread had to help itself. It holds no lock.
+  void note_demand();
 
-// In a forked child, which has no support thread.
-void forget_support_thread_after_fork();
+  // Microseconds of CPU that the thread has used; 0 where there is none.
+  uint64_t cpu_us() const;
+
+  // In a forked child, which has no such thread.
+  void forget_after_fork();
+
+ private:
+  enum State : uint32_t { kAsleep, kAwake, kNapping, kNever };
+
+  template <class Act>
+  void for_each_client(Act act);
+  bool answer_requests();
+  bool pass();
+  void tidy();
+  bool crowded(uint64_t now);
+  bool serve_while_needed();
+  void sleep(uint32_t state, uint64_t ns);
+  [[noreturn]] void run();
+
+  alignas(64) std::atomic<uint32_t> state_{kAsleep};
+  std::atomic<uint32_t> demand_{0};     // times that a program thread helped itself, since the last change of state
+  std::atomic<uint32_t> waker_cpu_{0};  // where the program ran that woke the thread
+  bool made_ = false;                   // written by who first turns the state from asleep to awake
+  std::atomic<long> id_{0};
+  os::CpuSet cpus_;
+
+  // The thread's alone.
+  alignas(64) uint64_t next_look_ = 0;  // when it next asks whether its CPU is its own
+  long preempted_ = 0;                  // how often it had been, when it last asked
+  uint32_t active_clients_ = 0;         // how many had used stash or ring since it asked before
+
+  os::HelperThread thread_;
+};
 
 }  // namespace annex::support

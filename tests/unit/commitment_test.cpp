@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "consistency.h"
+#include "os/clock.h"
 #include "os/options.h"
 
 namespace annex {
@@ -59,6 +60,25 @@ TEST_F(CommitmentTest, NegativeDelayKeepsEverything) {
   EXPECT_EQ(commitment.dirty, dirty);
 }
 
+TEST_F(CommitmentTest, AKeeperGivesBackWhatIsDueStepByStep) {
+  keeper_comes();
+  give_run(span(80), 80, Purpose::kSpan, false);  // 5 MiB
+  const size_t dirty = commitment.dirty;
+  purge_due();
+  EXPECT_EQ(commitment.dirty, dirty);
+  {
+    os::Guard guard(arena_lock);
+    commitment.oldest->freed_ms -= 2 * static_cast<uint64_t>(os::options.purge_delay_ms);
+    after_give(os::now_ms());
+  }
+  EXPECT_EQ(commitment.dirty, dirty);  // due, but the keeper's
+  purge_due();
+  EXPECT_EQ(commitment.dirty, dirty - 2 * kMiB);
+  keeper_leaves();
+  EXPECT_EQ(commitment.dirty, dirty - 80 * kGranule);
+  test::expect_consistent();
+}
+
 TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
   Granule* runs[16];
   for (auto& run : runs) run = span(160);  // 10 MiB each
@@ -71,6 +91,30 @@ TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
   }
   EXPECT_LE(commitment.dirty, std::max(2 * kMiB, commitment.live / 8));
   for (int i = 1; i < 16; i += 2) give_run(runs[i], 160, Purpose::kSpan, false);
+  test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, GrowthLeavesItToAKeeperThatKeepsUp) {
+  Granule* live = span(640);  // 40 MiB
+  const auto grow = [] {
+    os::Guard guard(arena_lock);
+    commitment.peak = 0;
+    before_growth(kMiB);
+  };
+  keeper_comes();
+  give_run(span(112), 112, Purpose::kSpan, false);
+  const size_t dirty = commitment.dirty;  // 7 MiB, more than an eighth of live
+  grow();
+  EXPECT_EQ(commitment.dirty, dirty);
+  while (purge_after_growth()) {
+  }
+  EXPECT_LE(commitment.dirty, commitment.live / 8);
+  EXPECT_GE(commitment.dirty + 2 * kMiB, commitment.live / 8);
+  give_run(span(320), 320, Purpose::kSpan, false);  // 20 MiB, more than a quarter
+  grow();
+  EXPECT_LE(commitment.dirty, commitment.live / 8);
+  keeper_leaves();
+  give_run(live, 640, Purpose::kSpan, false);
   test::expect_consistent();
 }
 

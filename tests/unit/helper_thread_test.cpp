@@ -13,15 +13,16 @@ namespace {
 constinit HelperThread helper;
 std::atomic<int> runs{0};
 
-void count() {
+void* count(void* counter) {
   helper_sleep_ms(1);
-  runs.fetch_add(1);
+  static_cast<std::atomic<int>*>(counter)->fetch_add(1);
+  return nullptr;
 }
 
 TEST(HelperThread, RunsAndEndsEachTime) {
   const bool single = __libc_single_threaded;
   for (int i = 1; i <= 20; ++i) {
-    ASSERT_TRUE(helper.start(count));
+    ASSERT_TRUE(helper.start(count, &runs));
     while (runs.load() < i) {
       const struct timespec pause = {0, 100000};
       nanosleep(&pause, nullptr);

@@ -41,6 +41,10 @@ TEST(Options, GoodValues) {
   expect(
       "ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
   expect(
+      "ANNEX_SUPPORT_CORES", "3", [](auto& o) { return o.support_cores == 3; }, "^$");
+  expect(
+      "ANNEX_SUPPORT_CPU", "2,5-7", [](auto& o) { return o.support_cpus.count() == 4 && o.support_cpus.has(6); }, "^$");
+  expect(
       "ANNEX_VERBOSE", "", [](auto& o) { return !o.verbose; }, "^$");
 }
 
@@ -48,7 +52,8 @@ TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
   const auto untouched = [](auto& o) {
     const Options standard;
     return o.purge_delay_ms == standard.purge_delay_ms && o.max_heap_bytes == standard.max_heap_bytes &&
-           o.huge_pages == standard.huge_pages && o.background == standard.background;
+           o.huge_pages == standard.huge_pages && o.background == standard.background &&
+           o.support_cores == standard.support_cores && o.support_cpus.empty();
   };
   expect("ANNEX_PURGE_DELAY", "soon", untouched,
          "^annex: ANNEX_PURGE_DELAY=soon is not understood .milliseconds; 0 at once, -1 never.; using 1000\n$");
@@ -58,6 +63,10 @@ TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
   expect("ANNEX_MAX_HEAP", "1Mx", untouched, "^annex: .*\n$");
   expect("ANNEX_HUGE_PAGES", "Never", untouched, "^annex: .*\n$");
   expect("ANNEX_BACKGROUND", "yes", untouched, "^annex: .*\n$");
+  expect("ANNEX_SUPPORT_CORES", "-1", untouched, "^annex: .*\n$");
+  for (const char* list : {"-1", "two", "3;4", "7-5", "99999"}) {
+    expect("ANNEX_SUPPORT_CPU", list, untouched, "^annex: .*\n$");
+  }
 }
 
 }  // namespace

@@ -25,6 +25,14 @@ TEST(Cpus, Lists) {
   EXPECT_TRUE(parse_cpu_list("5000").empty());
 }
 
+TEST(Cpus, Sets) {
+  const CpuSet a = parse_cpu_list("0-3,64");
+  const CpuSet b = parse_cpu_list("2-5,64-65");
+  EXPECT_EQ(members(a & b), (std::vector<size_t>{2, 3, 64}));
+  EXPECT_EQ(members(a - b), (std::vector<size_t>{0, 1}));
+  EXPECT_EQ((a | b).count(), 8u);
+}
+
 TEST(Cpus, Quotas) {
   EXPECT_EQ(parse_cpu_quota("max 100000\n"), SIZE_MAX);
   EXPECT_EQ(parse_cpu_quota("100000 100000\n"), 1u);
@@ -46,6 +54,8 @@ TEST(Cpus, TheSupportCoreIsElsewhere) {
   }
   CpuSet one;
   one.add(current_cpu());
+  EXPECT_TRUE(core_of(current_cpu()).has(current_cpu()));
+  EXPECT_TRUE(cluster_of(current_cpu()).has(current_cpu()));
   EXPECT_TRUE(support_cpus(one, current_cpu()).empty());
 }
 

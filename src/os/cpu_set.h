@@ -1,0 +1,34 @@
+// A set of CPUs, and the kernel's way of writing one.
+//
+// For the support core's threads too: plain computation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace annex::os {
+
+inline constexpr size_t kMaxCpus = 1024;
+
+struct CpuSet {
+  uint64_t words[kMaxCpus / 64] = {};
+
+  bool has(size_t cpu) const { return cpu < kMaxCpus && (words[cpu / 64] >> (cpu % 64) & 1) != 0; }
+  void add(size_t cpu) {
+    if (cpu < kMaxCpus) words[cpu / 64] |= uint64_t{1} << (cpu % 64);
+  }
+  size_t count() const;
+  bool empty() const { return count() == 0; }
+};
+
+// Those of both, of either, and of `a` without those of `b`.
+CpuSet operator&(const CpuSet& a, const CpuSet& b);
+CpuSet operator|(const CpuSet& a, const CpuSet& b);
+CpuSet operator-(const CpuSet& a, const CpuSet& b);
+
+// A list as the kernel writes it: "0-3,8,10-11".
+CpuSet parse_cpu_list(const char* text);
+// The digits at *text, which is moved behind them.
+size_t parse_number(const char** text);
+
+}  // namespace annex::os

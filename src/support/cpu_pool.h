@@ -1,0 +1,50 @@
+// The process's CPUs, as the support threads take them and leave them: never two of them on one core, none on the core
+// of the program thread that called for it, and none at all where the program needs every CPU.
+//
+// Synchronization: filled once, before the first support thread; then any of them may call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "os/cpu_set.h"
+#include "os/lock.h"
+
+namespace annex::support {
+
+class CpuPool {
+ public:
+  // With what the process may use at this moment.
+  void fill();
+  const os::CpuSet& allowed() const { return allowed_; }
+  // How many CPUs' worth of time there is: a cgroup's quota may be less than its CPUs.
+  uint32_t usable() const { return usable_; }
+
+  // The calling thread moves to one of `from` and stays there: that one, or an empty set where none can be had.
+  os::CpuSet take(const os::CpuSet& from, uint32_t program_cpu);
+  // Whether a first one could be had.
+  bool has_one(const os::CpuSet& from, uint32_t program_cpu) const { return !candidates(from, program_cpu).empty(); }
+  // The calling thread may run anywhere again.
+  void put_back(const os::CpuSet& cpu);
+
+  // CPUs that are needed: one for each awake support thread, and for each program thread that allocates.
+  void need(uint32_t more) { needed_.fetch_add(more, std::memory_order_relaxed); }
+  void need_no_more(uint32_t fewer) { needed_.fetch_sub(fewer, std::memory_order_relaxed); }
+  bool crowded() const { return needed_.load(std::memory_order_relaxed) > usable_; }
+
+  // In a forked child, which has no support threads.
+  void forget_after_fork();
+
+ private:
+  os::CpuSet candidates(const os::CpuSet& from, uint32_t program_cpu) const;
+
+  os::Lock lock_;  // of taken_
+  os::CpuSet taken_;
+  os::CpuSet allowed_;
+  uint32_t usable_ = 0;
+  alignas(64) std::atomic<uint32_t> needed_{0};
+};
+
+extern constinit CpuPool cpu_pool;
+
+}  // namespace annex::support
