@@ -9,7 +9,8 @@
 
 #include "machine/machine_file.h"
 
-int main(int argc, char** argv) {
+// What CLI11 or fmt throw nobody could mend here.
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   using namespace annex::sim;
   CLI::App app("Reads a simulated machine's description and prints it whole, as JSON.", "annex-machine");
   std::string file;

@@ -20,8 +20,9 @@ struct CallStatistics {
   uint64_t calls = 0;
   uint64_t instructions = 0;
   Cycles cycles = 0;
-  Cycles cycles_in_short = 0;            // of calls below 100 cycles (Mallacc figure 1)
-  std::array<uint64_t, 40> by_cycles{};  // calls of [2^(i-1), 2^i) cycles
+  Cycles kernel_cycles = 0;              // of them, in page faults and system calls
+  Cycles cycles_in_short = 0;            // of calls below 100 cycles, without the kernel's (Mallacc figure 1)
+  std::array<uint64_t, 40> by_cycles{};  // calls of [2^(i-1), 2^i) cycles, without the kernel's
 };
 
 class CallTracker {
@@ -36,20 +37,26 @@ class CallTracker {
 
   bool inside() const { return function_ != Function::kNone; }
 
-  void enter(Function function, Cycles now, uint64_t instructions) {
+  // `kernel`: cycles that the thread's core has spent in the kernel so far.
+  void enter(Function function, Cycles now, Cycles kernel, uint64_t instructions) {
     function_ = function;
     slot_ = open_.empty() ? 0 : open_.back();
     since_ = now;
+    kernel_ = kernel;
     instructions_ = instructions;
   }
 
-  void leave(Cycles now, uint64_t instructions, std::array<CallStatistics, 5>& statistics) {
+  void leave(Cycles now, Cycles kernel, uint64_t instructions, std::array<CallStatistics, 5>& statistics) {
     CallStatistics& s = statistics[static_cast<size_t>(function_)];
     function_ = Function::kNone;
-    const Cycles took = now - since_;
+    // On another core than before the kernel's part is unknown: then it was not small, and all of it is the kernel's.
+    const Cycles all = now - since_;
+    const Cycles in_kernel = kernel - kernel_ <= all ? kernel - kernel_ : all;
+    const Cycles took = all - in_kernel;
     ++s.calls;
     s.instructions += instructions - instructions_;
-    s.cycles += took;
+    s.cycles += all;
+    s.kernel_cycles += in_kernel;
     if (took < 100) s.cycles_in_short += took;
     ++s.by_cycles[static_cast<size_t>(std::bit_width(took))];
   }
@@ -59,6 +66,7 @@ class CallTracker {
   Function function_ = Function::kNone;
   Address slot_ = 0;
   Cycles since_ = 0;
+  Cycles kernel_ = 0;
   uint64_t instructions_ = 0;
 };
 

@@ -30,6 +30,7 @@ Json of_calls(const CallStatistics& calls) {
   return {{"calls", calls.calls},
           {"instructions", calls.instructions},
           {"cycles", calls.cycles},
+          {"kernel_cycles", calls.kernel_cycles},
           {"cycles_in_calls_below_100", calls.cycles_in_short},
           {"by_cycles", by_cycles}};
 }

@@ -81,6 +81,15 @@ void Simulation::switch_thread(unsigned core) {
   cores_[core].spend(machine_.from_us(machine_.system.switch_us), Cause::kSystemCall);
 }
 
+namespace {
+
+Cycles in_kernel(const Core& core) {
+  const CoreStatistics& s = core.statistics();
+  return s.cycles(Cause::kPageFault) + s.cycles(Cause::kSystemCall) + s.cycles(Cause::kIdle);
+}
+
+}  // namespace
+
 // --- blocks ---------------------------------------------------------------------------------------------------------
 
 void Simulation::charge(GuestThread& thread, Address next) {
@@ -94,7 +103,7 @@ void Simulation::charge(GuestThread& thread, Address next) {
     if (block.end != BlockEnd::kReturn) {
       if (last.store) thread.calls.call(last.address);
     } else if (thread.calls.returned(last.address)) {
-      thread.calls.leave(core.now(), thread.instructions, calls_);
+      thread.calls.leave(core.now(), in_kernel(core), thread.instructions, calls_);
     }
   }
   if (block.atomic) yield_where_contended(scheduler_.core_of(thread.id));
@@ -112,7 +121,7 @@ void Simulation::yield_where_contended(unsigned core) {
 }
 
 void Simulation::enter_allocator(GuestThread& thread, Function function) {
-  thread.calls.enter(function, now(thread), thread.instructions);
+  thread.calls.enter(function, now(thread), in_kernel(*thread.core), thread.instructions);
 }
 
 // --- system calls ---------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ class Reader {
   }
   void unknown(const toml::table& table, const std::string& prefix) {
     for (const auto& [key, node] : table) {
-      const std::string name = prefix + std::string(key.str());
+      const std::string name = fmt::format("{}{}", prefix, key.str());
       if (known_.contains(name)) continue;
       const bool group = std::any_of(known_.begin(), known_.end(),
                                      [&](const std::string& known) { return known.starts_with(name + "."); });
@@ -129,7 +129,7 @@ std::vector<std::string> read_machine(const std::string& path, const std::string
   std::vector<std::string> problems;
   read(path, presets, machine, problems, 0);
   if (!problems.empty()) return problems;
-  for (const std::string& problem : problems_of(machine)) problems.push_back(path + ": " + problem);
+  for (const std::string& problem : problems_of(machine)) problems.push_back(fmt::format("{}: {}", path, problem));
   return problems;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -207,7 +208,7 @@ struct Machine {
   PageParameters pages;
   SystemParameters system;
 
-  Cycles from_ns(double ns) const { return static_cast<Cycles>(ns * ghz + 0.5); }
+  Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
   Cycles from_us(double us) const { return from_ns(us * 1000); }
 
   // The machine's own.

@@ -22,7 +22,8 @@ Tage::Tage(const PredictorParameters& parameters) : base_(parameters.table_bits,
   // Geometric: the cube root of what is between the shortest, 4, and the longest allowed.
   const double shortest = std::min(4U, parameters.history);
   const double step = std::cbrt(parameters.history / shortest);
-  for (unsigned i = 0; i + 1 < kTables; ++i) lengths_[i] = static_cast<unsigned>(shortest * std::pow(step, i) + 0.5);
+  for (unsigned i = 0; i + 1 < kTables; ++i)
+    lengths_[i] = static_cast<unsigned>(std::lround(shortest * std::pow(step, i)));
   lengths_[kTables - 1] = parameters.history;
 
   index_.bits = parameters.table_bits > 3 ? parameters.table_bits - 3 : 1;

@@ -14,17 +14,18 @@ struct CallTrackerTest : testing::Test {
 
 TEST_F(CallTrackerTest, FromEntryToTheReturnThatTakesItsOwnSlot) {
   calls.call(0x1000);
-  calls.enter(Function::kAllocate, 50, 10);
+  calls.enter(Function::kAllocate, 50, 0, 10);
   calls.call(0xff0);  // it calls something
   EXPECT_FALSE(calls.returned(0xff0));
   EXPECT_TRUE(calls.inside());
   EXPECT_TRUE(calls.returned(0x1000));
-  calls.leave(80, 25, statistics);
+  calls.leave(80, 4, 25, statistics);
   EXPECT_FALSE(calls.inside());
   EXPECT_EQ(of(Function::kAllocate).calls, 1u);
   EXPECT_EQ(of(Function::kAllocate).cycles, 30u);
   EXPECT_EQ(of(Function::kAllocate).instructions, 15u);
-  EXPECT_EQ(of(Function::kAllocate).by_cycles[5], 1u);  // [16, 32)
+  EXPECT_EQ(of(Function::kAllocate).kernel_cycles, 4u);
+  EXPECT_EQ(of(Function::kAllocate).by_cycles[5], 1u);  // 26 are in [16, 32)
 }
 
 // A caller that has called others before, and enters by a jump: the slot is that of its own call.
@@ -32,7 +33,7 @@ TEST_F(CallTrackerTest, ATailCall) {
   calls.call(0x1000);
   calls.call(0xff0);
   EXPECT_FALSE(calls.returned(0xff0));
-  calls.enter(Function::kFree, 0, 0);
+  calls.enter(Function::kFree, 0, 0, 0);
   calls.call(0xfe8);
   EXPECT_FALSE(calls.returned(0xfe8));
   EXPECT_TRUE(calls.returned(0x1000));
@@ -42,7 +43,7 @@ TEST_F(CallTrackerTest, ATailCall) {
 TEST_F(CallTrackerTest, AReturnFromAboveLeavesItToo) {
   calls.call(0x2000);
   calls.call(0x1000);
-  calls.enter(Function::kAllocate, 0, 0);
+  calls.enter(Function::kAllocate, 0, 0, 0);
   calls.call(0xff0);
   EXPECT_TRUE(calls.returned(0x2000));
 }
@@ -50,9 +51,9 @@ TEST_F(CallTrackerTest, AReturnFromAboveLeavesItToo) {
 TEST_F(CallTrackerTest, ShortCallsAreCountedApart) {
   for (Cycles took : {20, 99, 100, 5000}) {
     calls.call(0x1000);
-    calls.enter(Function::kAllocate, 1000, 0);
+    calls.enter(Function::kAllocate, 1000, 0, 0);
     ASSERT_TRUE(calls.returned(0x1000));
-    calls.leave(1000 + took, 0, statistics);
+    calls.leave(1000 + took, 0, 0, statistics);
   }
   EXPECT_EQ(of(Function::kAllocate).cycles, 5219u);
   EXPECT_EQ(of(Function::kAllocate).cycles_in_short, 119u);

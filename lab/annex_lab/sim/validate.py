@@ -117,7 +117,7 @@ def _cachegrind(who: run.Guest, machine: dict, folder: Path) -> dict[str, int]:
 
 
 CACHES = (("I1", "l1i"), ("D1", "l1d"), ("LL", "llc"))
-REFERENCE_PROGRAMS = (("espresso", 0.02), ("cfrac", 0.01), ("hashmap", 0.02), ("bintree", 0.01), ("gauss", 0.01))
+REFERENCE_PROGRAMS = (("espresso", 0.02), ("strings", 0.005), ("hashmap", 0.02), ("bintree", 0.01), ("gauss", 0.01))
 
 
 def against_cachegrind(validator: Validator) -> Section:
@@ -191,7 +191,6 @@ def of_kernels(validator: Validator) -> Section:
 
 HOST_PROGRAMS = (
     ("espresso", 0.05),
-    ("cfrac", 0.02),
     ("hashmap", 0.1),
     ("bintree", 0.02),
     ("strings", 0.02),
@@ -264,7 +263,8 @@ def of_mallacc(validator: Validator) -> Section:
     section = Section(
         "Mallacc's facts",
         "tp_small on haswell-1 under gperftools' TCMalloc, whose path the paper measured: 18 to 20 cycles a malloc; "
-        "and on a program of the paper's kind more than 60 % of malloc's time in calls under 100 cycles.",
+        "and on a program of the paper's kind more than 60 % of malloc's time in calls under 100 cycles. Without the "
+        "kernel's share (page faults), as in the paper's user-level simulator.",
         ["program", "calls of malloc", "cycles each", "time in calls under 100 cycles"],
     )
     for name, scale in (("tp-small", 0.003), ("xalan", 0.05), ("perl-objects", 0.02)):
@@ -273,8 +273,9 @@ def of_mallacc(validator: Validator) -> Section:
         except programs.UnknownProgram:
             continue
         found = validator.simulate(who, "haswell-1", "gperftools")["allocator"]["functions"]["allocate"]
-        each = found["cycles"] / found["calls"]
-        short = found["cycles_in_calls_below_100"] / found["cycles"]
+        own = found["cycles"] - found["kernel_cycles"]
+        each = own / found["calls"]
+        short = found["cycles_in_calls_below_100"] / own
         section.rows.append([name, f"{found['calls']:,}", f"{each:.1f}", f"{100 * short:.0f} %"])
         if name == "tp-small" and not 17 <= each <= 21:
             section.failed.append(f"tp-small takes {each:.1f} cycles a malloc, not 18 to 20")
