@@ -43,6 +43,7 @@ Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
       rob_mask_(std::bit_ceil(rob_) - 1),
       scheduler_(machine.core.scheduler),
       front_end_(machine.core.front_end),
+      taken_(machine.core.taken),
       mispredict_(machine.core.mispredict),
       forward_(machine.core.forward),
       atomic_(machine.core.atomic),
@@ -372,7 +373,12 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
     default:
       break;
   }
-  if (!right) hold_front_end(branch_done + mispredict_, Cause::kBranch);
+  if (!right) {
+    hold_front_end(branch_done + mispredict_, Cause::kBranch);
+  } else if (next != block.fall_through) {
+    // What a taken branch leads to is delivered in another cycle.
+    pace_.dispatch_slot = later(pace_.dispatch_slot, ((pace_.dispatch + taken_) << kSlotShift) - dispatch_step_);
+  }
 }
 
 // A repeated string instruction comes as one block run an iteration. Cores move up to 32 bytes at a time, so iterations

@@ -175,7 +175,7 @@ class Core {
   const bool in_order_;
   const Cycles dispatch_step_, retire_step_;  // from one slot to the next
   const uint32_t rob_, rob_mask_, scheduler_;
-  const Cycles front_end_, mispredict_, forward_, atomic_, fence_, pause_, l1d_latency_, l1i_latency_;
+  const Cycles front_end_, taken_, mispredict_, forward_, atomic_, fence_, pause_, l1d_latency_, l1i_latency_;
   std::array<uint32_t, kUopClasses> latency_ = {};
   std::array<uint32_t, kUopClasses> busy_ = {};
   std::array<uint64_t, kUopClasses> ports_ = {};  // in each cycle of a word; none for classes that keep theirs

@@ -60,6 +60,7 @@ struct CoreParameters {
   uint32_t load_queue = 72;
   uint32_t store_queue = 42;
   uint32_t front_end = 12;
+  uint32_t taken = 1;
   uint32_t mispredict = 15;
   uint32_t forward = 5;
   uint32_t atomic = 18;
@@ -81,6 +82,7 @@ struct CoreParameters {
     visit("load_queue", self.load_queue, 1, 1024, "loads", "between dispatch and retirement");
     visit("store_queue", self.store_queue, 1, 1024, "stores", "between dispatch and their write to L1");
     visit("front_end", self.front_end, 1, 100, "cycles", "from fetch to dispatch");
+    visit("taken", self.taken, 0, 100, "cycles", "from a taken branch's dispatch to what it leads to, at least");
     visit("mispredict", self.mispredict, 0, 1000, "cycles", "from the branch's execution to the next dispatch");
     visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes");
     visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1");

@@ -272,8 +272,24 @@ TEST(Core, AWrongPredictionRefillsTheFrontEnd) {
     EXPECT_EQ(simulation.counts().mispredictions, surprise ? 2 : 1);  // and that of the first time
     return simulation.core.now() - before;
   };
-  // The branch is issued a cycle after its dispatch and takes one; then comes the refill.
-  EXPECT_EQ(time(true) - time(false), machine.core.mispredict + 2);
+  // The branch is issued a cycle after its dispatch and takes one; then comes the refill. The right prediction is that
+  // it is taken, so what it leads to comes in the next cycle.
+  EXPECT_EQ(time(true) - time(false), machine.core.mispredict + 2 - machine.core.taken);
+}
+
+TEST(Core, WhatATakenBranchLeadsToComesInAnotherCycle) {
+  for (const uint32_t taken : {0U, 1U, 3U}) {
+    Machine machine = plain_machine();
+    machine.predictor.kind = "perfect";
+    machine.core.taken = taken;
+    Simulation simulation(machine);
+    const Code jump = branch(0x400004);
+    for (unsigned i = 0; i < 100; ++i) simulation.run(jump, 0);
+    const Cycles before = simulation.core.now();
+    for (unsigned i = 0; i < 1000; ++i) simulation.run(jump, 0);
+    // With nothing in between, the two ports that take branches bound them.
+    EXPECT_NEAR(static_cast<double>(simulation.core.now() - before), taken == 0 ? 500 : 1000 * taken, 2) << taken;
+  }
 }
 
 TEST(Core, APredictableLoopCostsNothing) {
