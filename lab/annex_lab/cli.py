@@ -55,14 +55,14 @@ def _find(names: list[str], strict: bool) -> tuple[list[known.Allocator], list[d
             raise typer.BadParameter(str(why)) from None
         except known.Unavailable as why:
             absent.append({"allocator": name, "why": str(why)})
-            console.print(f"left out: {name}: {why}", style="red" if strict else "yellow", markup=False)
+            console.print(f"left out: {name}: {why}", style="red" if strict else "yellow", markup=False, soft_wrap=True)
     if not found:
         raise typer.BadParameter("no allocator is left to measure")
     return found, absent
 
 
 def _fail_early(error: Exception, status: int = 2) -> NoReturn:
-    console.print(str(error), style="red", markup=False)
+    console.print(str(error), style="red", markup=False, soft_wrap=True)
     raise typer.Exit(status)
 
 
@@ -219,7 +219,7 @@ def bench(
     cli_results.write(results, json_file, markdown_file, report)
     show.tables(Console(width=max(130, console.width)), Report(results))
     if report:
-        console.print(f"The report: {report / 'index.html'}", markup=False)
+        console.print(f"The report: {report / 'index.html'}", markup=False, soft_wrap=True)
     if outcome.interrupted:
         console.print("Interrupted. The same command with --resume goes on from here.")
         raise typer.Exit(130)

@@ -30,7 +30,7 @@ def write(results: dict, json_file: Path | None, markdown_file: Path | None, fol
 
 
 def _fail(why: Exception) -> NoReturn:
-    console.print(str(why), style="red", markup=False)
+    console.print(str(why), style="red", markup=False, soft_wrap=True)
     raise typer.Exit(2)
 
 

@@ -74,7 +74,7 @@ class Bar(Listener):
         self._update()
 
     def say(self, text: str) -> None:
-        self.progress.console.print(text, style="yellow", markup=False)
+        self.progress.console.print(text, style="yellow", markup=False, soft_wrap=True)
 
 
 class Lines(Listener):
