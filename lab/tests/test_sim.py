@@ -7,20 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import simulator
 
 from annex_lab import paths
 from annex_lab.sim import guest, machines, run
 
-
-def _why_not() -> str | None:
-    try:
-        run.qemu()
-    except run.CannotRun as why:
-        return str(why)
-    return None
-
-
-pytestmark = pytest.mark.skipif(bool(_why_not()), reason=str(_why_not()))
+pytestmark = simulator.needed
 
 
 class Simulator:

@@ -7,21 +7,13 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
+import simulator
 from typer.testing import CliRunner
 
 from annex_lab import cli
 from annex_lab.sim import cache, campaign, run
 
-
-def _why_not() -> str | None:
-    try:
-        run.qemu()
-    except run.CannotRun as why:
-        return str(why)
-    return None
-
-
-simulated = pytest.mark.skipif(bool(_why_not()), reason=str(_why_not()))
+simulated = simulator.needed
 ROOT = Path(__file__).resolve().parents[2]
 SNAKEFILE = ROOT / "lab/campaign/sim/Snakefile"
 

@@ -12,7 +12,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
@@ -106,7 +105,6 @@ class Simulation final : private Clock {
   MemorySystem& memory() { return memory_; }
   Futexes& futexes() { return futexes_; }
   Functions& functions() { return functions_; }
-  unsigned alive() const { return scheduler_.alive(); }
   uint64_t random();  // of the seed's sequence
 
   // --- for the observer, from its own thread: the running thread calls `act` before its next block
