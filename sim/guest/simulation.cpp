@@ -12,6 +12,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       memory_(machine_),
       scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
+      lines_moved_(machine_.cores),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
 }
@@ -36,7 +37,7 @@ GuestThread& Simulation::start_thread() {
   }
   auto& thread = threads_.emplace_back(std::make_unique<GuestThread>());
   thread->id = scheduler_.add(at);
-  turns_.add();
+  thread->seat = &turns_.add();
   if (first) turns_.begin();
   run_until_ = scheduler_.run_until();
   return *thread;
@@ -53,7 +54,7 @@ void Simulation::end_thread(GuestThread& thread) {
 
 void Simulation::take_turn(GuestThread& thread, bool in_code) {
   if (in_code && bracket_.leave != nullptr) bracket_.leave(thread.code);
-  turns_.hold(thread.id);
+  Turns::hold(*thread.seat);
   if (in_code && bracket_.enter != nullptr) bracket_.enter();
   thread.core = &cores_[scheduler_.core_of(thread.id)];
   run_until_ = scheduler_.run_until();
@@ -116,8 +117,8 @@ void Simulation::charge(GuestThread& thread, Address next) {
 void Simulation::yield_where_contended(unsigned core) {
   const PerOrigin& transfers = memory_.coherence(core).transfers;
   const uint64_t moved = transfers[0] + transfers[1];
-  if (moved != lines_moved_ && run_until_ != kNever) run_until_ = 0;
-  lines_moved_ = moved;
+  if (moved != lines_moved_[core] && run_until_ != kNever) run_until_ = 0;
+  lines_moved_[core] = moved;
 }
 
 void Simulation::enter_allocator(GuestThread& thread, Function function) {
@@ -154,7 +155,7 @@ void Simulation::leave(GuestThread& thread) {
 
 void Simulation::come_back(GuestThread& thread) {
   thread.away = false;
-  turns_.come_back(thread.id, cores_[scheduler_.core_of(thread.id)].now());
+  turns_.come_back(thread.id, *thread.seat, cores_[scheduler_.core_of(thread.id)].now());
   take_turn(thread, false);
 }
 

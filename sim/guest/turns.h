@@ -24,72 +24,71 @@ class Turns {
   // `attention` is set where the running thread should pass its turn on.
   Turns(Scheduler& scheduler, std::atomic<bool>& attention) : scheduler_(scheduler), attention_(attention) {}
 
+  // A thread's own place: 1 where it has the turn.
+  using Seat = std::atomic<uint32_t>;
+
   // For a thread that the scheduler has added. By the one that has the turn, or by the first of all.
-  void add() {
+  Seat& add() {
     std::lock_guard guard(mutex_);
-    seats_.emplace_back(0);
+    return seats_.emplace_back(0);
   }
   // The first thread of all gets the turn.
-  void begin() {
-    std::lock_guard guard(mutex_);
-    give(scheduler_.next());
-  }
+  void begin() { give(seats_[scheduler_.next()]); }
 
-  // Waits for the thread's turn.
-  void hold(unsigned thread) {
-    std::atomic<uint32_t>& seat = seat_of(thread);
+  // Waits for the turn.
+  static void hold(Seat& seat) {
     while (seat.load(std::memory_order_acquire) == 0) {
       syscall(SYS_futex, &seat, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
     }
   }
 
-  // By the one that has the turn, at that time: whoever is next gets it; true where it is the same thread again.
-  bool pass(unsigned thread, Cycles now) {
-    std::lock_guard guard(mutex_);
-    for (const unsigned back : returned_) scheduler_.wake(back, now);
-    returned_.clear();
-    waits_.store(false, std::memory_order_relaxed);
-    const unsigned next = scheduler_.next();
-    if (next == thread) return true;
-    seats_[thread].store(0, std::memory_order_relaxed);
-    give(next);
-    return false;
+  // By the one that has the turn, at that time: whoever is next gets it, which may be the same thread again.
+  void pass(unsigned thread, Cycles now) {
+    Seat* next = nullptr;
+    {
+      std::lock_guard guard(mutex_);
+      for (const unsigned back : returned_) scheduler_.wake(back, now);
+      returned_.clear();
+      waits_.store(false, std::memory_order_relaxed);
+      const unsigned chosen = scheduler_.next();
+      if (chosen == thread) return;
+      seats_[thread].store(0, std::memory_order_relaxed);
+      if (chosen != kNobody) next = &seats_[chosen];
+    }
+    // Not while the lock is held, for which the other might have to wait.
+    if (next != nullptr) give(*next);
   }
 
   // By a thread that is away: takes it in, and waits for its turn. Its own time counts where nobody runs.
-  void come_back(unsigned thread, Cycles own_time) {
+  void come_back(unsigned thread, Seat& seat, Cycles own_time) {
+    Seat* next = nullptr;
     {
       std::lock_guard guard(mutex_);
       if (scheduler_.running() == kNobody) {
         scheduler_.wake(thread, own_time);
-        give(scheduler_.next());
+        next = &seats_[scheduler_.next()];
       } else {
         returned_.push_back(thread);
         waits_.store(true, std::memory_order_relaxed);
         attention_.store(true, std::memory_order_release);
       }
     }
-    hold(thread);
+    if (next != nullptr) give(*next);
+    hold(seat);
   }
 
   // Somebody has come back and waits to be taken in.
   bool waits() const { return waits_.load(std::memory_order_relaxed); }
 
  private:
-  std::atomic<uint32_t>& seat_of(unsigned thread) {
-    std::lock_guard guard(mutex_);
-    return seats_[thread];
-  }
-
-  void give(unsigned next) {
-    if (next == kNobody) return;
-    seats_[next].store(1, std::memory_order_release);
-    syscall(SYS_futex, &seats_[next], FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  static void give(Seat& seat) {
+    seat.store(1, std::memory_order_release);
+    syscall(SYS_futex, &seat, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
   Scheduler& scheduler_;
   std::mutex mutex_;
-  std::deque<std::atomic<uint32_t>> seats_;  // 1: that thread's turn
+  std::deque<Seat> seats_;  // by thread
   std::vector<unsigned> returned_;
   std::atomic<bool>& attention_;
   std::atomic<bool> waits_{false};

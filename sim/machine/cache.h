@@ -160,6 +160,15 @@ class Cache {
     return found;
   }
 
+  // The host may fetch what find() will read.
+  void prepare(Address line) const {
+    const Slot first = first_of(line);
+    for (uint32_t way = 0; way < ways_; way += 8) {
+      __builtin_prefetch(&tags_[first + way]);
+      __builtin_prefetch(&used_[first + way], 1);
+    }
+  }
+
   // The same in one step, mostly, for a line that was noted when it was found; else kNoSlot, though it may be here. For
   // first-level caches, where most accesses go to lines that were used before.
   Slot find_noted(Address line) const {

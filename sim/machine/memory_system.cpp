@@ -70,6 +70,8 @@ Reply MemorySystem::access_slowly(Side& side, Address address, Access kind, Cycl
 }
 
 Reply MemorySystem::access_slowly(Side& side, const Request& request, Cycles at, Translation translation) {
+  side.l2.prepare(request.line);
+  llc_.prepare(request.line);
   Cache& l1 = request.access == Access::kFetch ? side.l1i : side.l1d;
   const Cycles looked_up = at + translation.cycles + translation.fault + l1.latency;
   const Slot slot = l1.find(request.line);

@@ -106,6 +106,17 @@ static void system_calls(long count) {
   for (long i = 0; i < count; ++i) syscall(SYS_getppid);
 }
 
+// A hundred blocks of tp_small's sizes (Mallacc), each call alone: nothing before or after it overlaps with it.
+static void lone_mallocs(long count) {
+  static const size_t sizes[] = {40, 72, 104, 136};
+  for (long i = 0; i < count * 100; ++i) {
+    __asm__ volatile("lfence" ::: "memory");
+    void* volatile block = malloc(sizes[i % 4]);
+    __asm__ volatile("lfence" ::: "memory");
+    free(block);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return fprintf(stderr, "usage: kernels NAME COUNT\n"), 2;
   const char* name = argv[1];
@@ -140,6 +151,8 @@ int main(int argc, char** argv) {
     touch_pages(count);
   else if (strcmp(name, "system-calls") == 0)
     system_calls(count);
+  else if (strcmp(name, "lone-mallocs") == 0)
+    lone_mallocs(count);
   else
     return fprintf(stderr, "kernels: no kernel is called %s\n", name), 2;
   return 0;
