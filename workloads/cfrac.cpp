@@ -13,6 +13,8 @@ namespace {
 constexpr uint32_t kBase = 220;             // primes in the factor base, with -1
 constexpr uint32_t kRelations = kBase + 8;  // a few more than needed, so that some combination splits n
 
+constexpr uint64_t kSmallInLarge = 20;  // a number of 34 digits is as much work as so many of 23
+
 struct Relation {
   Big root;                         // root * root = product of the base's primes to their exponents, mod n
   std::vector<uint32_t> exponents;  // one for each entry of the base; entry 0 is -1
@@ -136,17 +138,19 @@ Big solve(const Big& n, const std::vector<uint32_t>& base, const std::vector<Rel
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Factorization by continued fractions (cfrac).", workload::Chance::kNone);
   options.one_thread();
-  const uint64_t numbers = options.work("--numbers", 2, "numbers to factor");
+  const uint64_t work = options.work("--work", 2 * kSmallInLarge, "numbers of 23 digits, or as much with larger ones");
   options.done();
 
-  // Products of two primes each, of 33 and 34 digits.
-  const std::pair<uint64_t, uint64_t> factors[] = {{20000000000000003u, 50000000000000051u},
-                                                   {30000000000000029u, 70000000000000003u}};
+  // Products of two primes each.
+  using Primes = std::pair<uint64_t, uint64_t>;
+  const Primes large[] = {{20000000000000003u, 50000000000000051u}, {30000000000000029u, 70000000000000003u}};
+  const Primes small = {200000000041u, 500000000023u};
   uint64_t steps = 0;
   uint64_t checksum = 0;
   const double seconds = workload::seconds_of([&] {
-    for (uint64_t i = 0; i < numbers; ++i) {
-      const auto& [p, q] = factors[i % 2];
+    const uint64_t larges = work / kSmallInLarge;
+    for (uint64_t i = 0; i < larges + work % kSmallInLarge; ++i) {
+      const auto& [p, q] = i < larges ? large[i % 2] : small;
       const Big n = Big(p) * Big(q);
       const std::vector<uint32_t> base = factor_base(n);
       const Big factor = solve(n, base, collect(n, base, steps));

@@ -279,7 +279,7 @@ def snakemake(tmp_path):
         "workloads": "hashmap,larson",
         "allocators": "glibc",
         "threads": "1,2",
-        "scale": 0.0005,
+        "scale": "{others: 0.0005, larson: 0.0004}",
         "out": tmp_path / "out",
         "lab": Path(sys.executable).parent / "annex-lab",
     }
@@ -305,6 +305,7 @@ def test_jobs_are_run_once_and_joined(snakemake, tmp_path):
         ("larson", 1, "speedmalloc-1"),
         ("larson", 2, "speedmalloc-2"),
     ]
+    assert [row["scale"] for row in data["runs"]] == [0.0005, 0.0004, 0.0004]
     assert not data["failures"] and data["made_by"].startswith("snakemake -s lab/campaign/sim/Snakefile")
     assert (tmp_path / "out/campaign.svg").exists()
 

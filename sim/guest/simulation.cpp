@@ -13,6 +13,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
       lines_moved_(machine_.cores),
+      contends_(machine_.cores),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
 }
@@ -56,8 +57,11 @@ void Simulation::take_turn(GuestThread& thread, bool in_code) {
   if (in_code && bracket_.leave != nullptr) bracket_.leave(thread.code);
   Turns::hold(*thread.seat);
   if (in_code && bracket_.enter != nullptr) bracket_.enter();
-  thread.core = &cores_[scheduler_.core_of(thread.id)];
+  const unsigned core = scheduler_.core_of(thread.id);
+  thread.core = &cores_[core];
   run_until_ = scheduler_.run_until();
+  if (contends_[core] && run_until_ != kNever) run_until_ -= std::min(run_until_, Cycles{machine_.quantum});
+  contends_[core] = false;
 }
 
 void Simulation::pass_turn(GuestThread& thread, bool in_code) {
@@ -113,11 +117,14 @@ void Simulation::charge(GuestThread& thread, Address next) {
 }
 
 // A locked instruction has fetched its line from another core: threads compete for it. Within one turn the line would
-// stay here, so the turn ends, and whoever is behind in time comes first.
+// stay here, so the turn ends, whoever is behind in time comes first, and this core's next turn gives it no lead.
 void Simulation::yield_where_contended(unsigned core) {
   const PerOrigin& transfers = memory_.coherence(core).transfers;
   const uint64_t moved = transfers[0] + transfers[1];
-  if (moved != lines_moved_[core] && run_until_ != kNever) run_until_ = 0;
+  if (moved != lines_moved_[core] && run_until_ != kNever) {
+    run_until_ = 0;
+    contends_[core] = true;
+  }
   lines_moved_[core] = moved;
 }
 

@@ -39,7 +39,7 @@ struct GuestThread {
 
   unsigned id = 0;
   bool away = false;
-  Core* core = nullptr;        // while it has the turn
+  Core* core = nullptr;  // while it has the turn
   Turns::Seat* seat = nullptr;
   const void* code = nullptr;  // of the host, that it runs: for Bracket
   const TranslatedBlock* pending = nullptr;
@@ -148,8 +148,9 @@ class Simulation final : private Clock {
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
   std::array<CallStatistics, 5> calls_{};              // by Function
+  std::vector<bool> contends_;         // by core: its last turn ended with a locked instruction on another's line
   std::vector<uint64_t> lines_moved_;  // to each core from another, when that was last looked at
-  Cycles run_until_ = 0;                               // of the thread that has the turn
+  Cycles run_until_ = 0;               // of the thread that has the turn
   uint64_t random_state_;
 };
 
