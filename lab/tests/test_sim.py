@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -188,6 +189,22 @@ def test_a_program_that_hangs_is_given_up(sim):
     assert done.returncode == 124
     assert results["ended"] == "hang" and results["instructions"] > 1000
     assert "hangs" in done.stderr
+
+
+def test_ctrl_c_keeps_what_there_is(sim, tmp_path):
+    program = sim.compiled(
+        "#include <stdio.h>\n"
+        'int main(void) { puts("begun"); fflush(stdout); for (volatile unsigned long i = 0; i < 1ul << 40; ++i) ; }'
+    )
+    out = tmp_path / "stopped.json"
+    argv = [sys.executable, "-m", "annex_lab.cli", "sim", "--json", out, "--", program]
+    with subprocess.Popen([str(part) for part in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"begun\n"
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[1]
+    assert running.returncode == 130, said
+    results = json.loads(out.read_text())
+    assert results["ended"] == "stopped" and not results["complete"] and results["instructions"] > 1000
 
 
 def test_standard_input_is_the_programs(sim, tmp_path):

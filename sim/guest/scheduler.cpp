@@ -11,7 +11,6 @@ Scheduler::Scheduler(unsigned cores, Cycles quantum, Cycles slice, Clock& clock)
 unsigned Scheduler::add(Cycles at) {
   const unsigned thread = static_cast<unsigned>(threads_.size());
   threads_.push_back({.ready_at = at});
-  ++alive_;
   enqueue(thread);
   return thread;
 }
@@ -19,7 +18,6 @@ unsigned Scheduler::add(Cycles at) {
 void Scheduler::remove(unsigned thread) {
   dequeue(thread);
   threads_[thread].state = State::kGone;
-  --alive_;
 }
 
 void Scheduler::sleep(unsigned thread, Cycles until) {
@@ -33,13 +31,11 @@ void Scheduler::sleep(unsigned thread, Cycles until) {
 void Scheduler::leave(unsigned thread) {
   dequeue(thread);
   threads_[thread].state = State::kAway;
-  ++away_;
 }
 
 void Scheduler::wake(unsigned thread, Cycles at) {
   Thread& t = threads_[thread];
   if (t.state != State::kAsleep && t.state != State::kAway) return;  // its time was over just before
-  if (t.state == State::kAway) --away_;
   if (t.until != kNever) std::erase(alarms_, thread);
   t.state = State::kReady;
   t.ready_at = at;

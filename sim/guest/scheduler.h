@@ -57,8 +57,6 @@ class Scheduler {
 
   bool timed_out(unsigned thread) const { return threads_[thread].timed_out; }
   unsigned core_of(unsigned thread) const { return threads_[thread].core; }
-  unsigned away() const { return away_; }
-  unsigned alive() const { return alive_; }
   uint64_t switches() const { return switches_; }
 
  private:
@@ -90,8 +88,6 @@ class Scheduler {
   std::vector<Core> cores_;
   unsigned running_ = kNobody;
   Cycles run_until_ = 0;
-  unsigned away_ = 0;
-  unsigned alive_ = 0;
   uint64_t switches_ = 0;
 };
 

@@ -12,8 +12,8 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       memory_(machine_),
       scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
-      lines_moved_(machine_.cores),
       contends_(machine_.cores),
+      lines_moved_(machine_.cores),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
 }

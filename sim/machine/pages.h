@@ -92,7 +92,7 @@ class AddressMap {
   std::vector<Entry> entries_;  // a power of two, at most half full
 };
 
-enum class PageKind : uint8_t { kAnonymous, kFile, kStack };
+enum class PageKind : uint8_t { kAnonymous, kFile };
 
 enum class Fault : uint8_t { kNone, kAnonymous, kFile, kHuge };
 inline constexpr size_t kFaults = 4;

@@ -39,7 +39,7 @@ TEST_F(PagesTest, TheFirstTouchFaults) {
 
 TEST_F(PagesTest, FaultsByKind) {
   pages_.map(kBase, kBase + kHuge, PageKind::kFile);
-  pages_.map(kBase + kHuge, kBase + 2 * kHuge, PageKind::kStack);
+  pages_.map(kBase + kHuge, kBase + 2 * kHuge, PageKind::kAnonymous);
   EXPECT_EQ(touch(pages_, kBase), Fault::kFile);
   EXPECT_EQ(touch(pages_, kBase + kHuge), Fault::kAnonymous);
   EXPECT_EQ(touch(pages_, 0x400000), Fault::kFile);  // in no region
