@@ -159,6 +159,20 @@ def test_parts_of_several_simulators_are_told(report):
     assert f"**not all comparable: {data['mixed']}**" in text and data["mixed"] in output
 
 
+def test_beside_speedmallocs_table(report):
+    cycles = {"jemalloc": 1000, "tcmalloc": 500, "mimalloc3": 990}
+    parts = [part("larson", name, 16, count) for name, count in cycles.items()]
+    parts += [part("alloc-test", name, 16, count) for name, count in cycles.items()]
+    status, _, text, _ = report(*parts)
+    assert status == 0
+    assert (
+        "| larson | 2.71 | 2.00 | 2.17 | 1.01 | tcmalloc > mimalloc3 > jemalloc | tcmalloc > mimalloc3 = jemalloc | - |"
+        in text
+    )
+    row = next(line for line in text.splitlines() if line.startswith("| alloc-test | 1.04 | 2.00"))
+    assert row.endswith("| tcmalloc and mimalloc3 |")
+
+
 def test_only_failures_are_a_report_too(report, tmp_path):
     status, _, text, data = report(failure("a", "glibc", 1))
     assert status == 1 and "## What failed" in text and data["figure"] == []

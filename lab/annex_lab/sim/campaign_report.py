@@ -8,6 +8,7 @@ from pathlib import Path
 
 from annex_lab import stats
 from annex_lab.report import table_head, table_row
+from annex_lab.sim import table3
 from annex_lab.sim.campaign import (
     AUTO,
     FORMAT,
@@ -219,6 +220,8 @@ def as_markdown(campaign: Campaign, made: list[Panel], made_by: str = "") -> str
         sections.append(_figure_lines(made))
     elif campaign.runs:
         sections.append(["No figure: no workload has a result under every allocator with every number of threads."])
+    if found := table3.rows(campaign):
+        sections.append(table3.lines(found))
     for place in campaign.places:
         machine, threads = place
         names = ordered(run.simulated_machine for run in campaign.runs if run.place == place)

@@ -268,8 +268,8 @@ MALLACC_BOUND = ("xalan", "xapian")  # programs of the paper's, or as near as ca
 def of_mallacc(validator: Validator) -> Section:
     section = Section(
         "Mallacc's facts",
-        "On haswell-1 under gperftools' TCMalloc (the paper's section 3). First, a malloc of tp_small's sizes that hits "
-        "the thread cache takes 18 to 20 cycles: its latency, so each call alone, between fences (the kernel "
+        "On haswell-1 under gperftools' TCMalloc (the paper's section 3). First, a malloc of tp_small's sizes that "
+        "hits the thread cache takes 18 to 20 cycles: its latency, so each call alone, between fences (the kernel "
         "`lone-mallocs`, from the difference of two counts). In a stream of calls, such as tp-small's own, neighbours "
         "overlap and a call's share of the cycles is less. Second, more than 60 % of malloc's time is in calls under "
         "100 cycles, on real programs that run long enough to have their caches filled: xalan, and even more on "

@@ -1,0 +1,102 @@
+"""A campaign's runs with 16 threads beside SpeedMalloc's Table 3: speedups over jemalloc, and which allocator is first.
+
+The paper's figures are of gem5, AArch64 and inputs of its own, and of versions of 2023 or 2024, so what is compared is
+the order of the allocators; docs/simulator-table3.md says why it differs where it does.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+from annex_lab import stats
+from annex_lab.report import table_head, table_row
+from annex_lab.sim.campaign import AUTO, Campaign, mean_of
+
+THREADS = 16
+PLACES = ((AUTO, THREADS), ("speedmalloc-16", THREADS))
+BASE = "jemalloc"
+ALLOCATORS = ("tcmalloc", "mimalloc3")
+# Wall time of jemalloc / of TCMalloc and of mimalloc (SpeedMalloc, Table 3).
+PAPER = {
+    "larson": (2.71, 2.17),
+    "xmalloc": (1.06, 1.09),
+    "cache-scratch": (1.49, 1.54),
+    "sh6bench": (1.63, 1.45),
+    "sh8bench": (1.31, 1.39),
+    "mstress": (1.65, 1.62),
+    "alloc-test": (1.04, 1.40),
+    "gap-bfs": (2.55, 2.50),
+    "gap-bc": (1.18, 1.16),
+    "nas-dc": (1.10, 1.39),
+}
+LEVEL = 0.03  # allocators that are no further apart than this are called level
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    paper: tuple[float, ...]  # by ALLOCATORS
+    here: tuple[float, ...]
+
+    @property
+    def flips(self) -> list[str]:
+        """Pairs that the paper and the simulation put in opposite orders, neither calling them level."""
+        names = (BASE, *ALLOCATORS)
+        found = []
+        for i, one in enumerate(names):
+            for j in range(i + 1, len(names)):
+                paper, here = (((1.0, *speedups)[i] / (1.0, *speedups)[j]) for speedups in (self.paper, self.here))
+                if all(abs(ratio - 1) > LEVEL for ratio in (paper, here)) and (paper > 1) != (here > 1):
+                    found.append(f"{one} and {names[j]}")
+        return found
+
+
+def order(speedups: tuple[float, ...]) -> str:
+    """The fastest first; = between neighbours that are level."""
+    ranked = sorted(zip((1.0, *speedups), (BASE, *ALLOCATORS), strict=True), key=lambda pair: -pair[0])
+    text = ranked[0][1]
+    for (faster, _), (slower, name) in itertools.pairwise(ranked):
+        text += f" {'=' if faster / slower - 1 <= LEVEL else '>'} {name}"
+    return text
+
+
+def rows(campaign: Campaign) -> list[Row]:
+    """Of the workloads that ran under all three, with 16 threads on a core each."""
+    for place in PLACES:
+        found = []
+        for workload, paper in PAPER.items():
+            ratios = [campaign.ratios(workload, name, BASE, place, "cycles") for name in ALLOCATORS]
+            if all(ratios):
+                here = tuple(1 / mean_of(ratio.values()).mean for ratio in ratios)
+                found.append(Row(workload, paper, here))
+        if found:
+            return found
+    return []
+
+
+def lines(found: list[Row]) -> list[str]:
+    text = [
+        "## Beside SpeedMalloc's Table 3",
+        "",
+        f"Speedup over {BASE} with {THREADS} threads, the paper's (gem5, AArch64, its inputs) and simulated here. "
+        f"Order: the fastest first, = where they are within {100 * LEVEL:.0f} %. Opposite: pairs that the two put in "
+        "opposite orders.",
+        "",
+        *table_head(
+            [
+                "",
+                *(f"{name}, {whose}" for name in ALLOCATORS for whose in ("paper", "here")),
+                "order, paper",
+                "order, here",
+                "opposite",
+            ]
+        ),
+    ]
+    for row in found:
+        cells = [f"{value:.2f}" for pair in zip(row.paper, row.here, strict=True) for value in pair]
+        text.append(table_row([row.workload, *cells, order(row.paper), order(row.here), "; ".join(row.flips) or "-"]))
+    means = [
+        f"**{stats.geometric_mean([getattr(row, whose)[i] for row in found]):.2f}**"
+        for i in range(len(ALLOCATORS))
+        for whose in ("paper", "here")
+    ]
+    return [*text, table_row(["**geometric mean**", *means, "", "", ""])]
