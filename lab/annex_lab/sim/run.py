@@ -60,20 +60,24 @@ def qemu() -> str:
     return found
 
 
-def _cores(machine: Path) -> int:
+def _whole(machine: Path) -> dict:
+    """The machine with all its parameters."""
     tool = paths.RELEASE / "annex-machine"
     done = subprocess.run([tool, "--presets", machines.PRESETS, machine], capture_output=True, text=True)
     if done.returncode != 0:
         raise CannotRun(done.stderr.strip().removeprefix("annex-machine: "))
-    return json.loads(done.stdout)["cores"]
+    return json.loads(done.stdout)
 
 
-def _system_root(folder: Path, cores: int) -> Path:
-    """Files that the program finds in place of the host's: how many CPUs there are."""
+def _system_root(folder: Path, machine: dict) -> Path:
+    """Files that the program finds in place of the host's: how many CPUs there are, and how fast."""
     cpus = folder / "sys/devices/system/cpu"
-    cpus.mkdir(parents=True)
+    (cpus / "cpu0").mkdir(parents=True)
+    cores = machine["cores"]
     for name in ("online", "possible", "present"):
         (cpus / name).write_text(f"0-{cores - 1}\n" if cores > 1 else "0\n")
+    # Where there is none, TCMalloc measures it, for a quarter of a second: rdtsc is the host's and sleep is simulated.
+    (cpus / "cpu0/tsc_freq_khz").write_text(f"{machine['ghz'] * 1e6:.0f}\n")
     return folder
 
 
@@ -91,9 +95,9 @@ def run(
     stdout=None,
 ) -> Simulated:
     """Runs the program to its end. Ctrl-C ends it, with the results so far."""
-    binary, cores = qemu(), _cores(machine)
+    binary, parameters = qemu(), _whole(machine)
     scratch.mkdir(parents=True, exist_ok=True)
-    root = _system_root(scratch / "root", cores)
+    root = _system_root(scratch / "root", parameters)
     out = scratch / "results.json"
     progress_read, progress_write = os.pipe()
     control_read, control_write = os.pipe()
