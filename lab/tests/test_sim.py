@@ -135,6 +135,18 @@ int main(void) {
     assert results["host_s"] < 20
 
 
+def test_restartable_sequences(sim):
+    """glibc registers them, so a thread knows its CPU without a call; and time() is answered by the simulation."""
+    program = sim.compiled(
+        "#define _GNU_SOURCE\n#include <stdio.h>\n#include <sched.h>\n#include <sys/rseq.h>\n#include <time.h>\n"
+        "int main(void) { struct rseq* mine = (struct rseq*)((char*)__builtin_thread_pointer() + __rseq_offset);"
+        ' printf("%u %d %d %ld\\n", __rseq_size, mine->cpu_id == 0, sched_getcpu(), (long)time(NULL)); }'
+    )
+    size, same, cpu, seconds = map(int, sim("--", program)[0].stdout.split())
+    assert size > 0 and same == 1 and cpu == 0
+    assert seconds == 1767225600  # when the simulated machine was switched on
+
+
 def test_the_program_sees_the_machines_cores(sim):
     assert sim("--machine", "speedmalloc-8", "--", "nproc")[0].stdout == "8\n"
     script = "import os; print(os.cpu_count(), len(os.sched_getaffinity(0)))"

@@ -12,6 +12,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       memory_(machine_),
       scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
+      ran_last_(machine_.cores, kNobody),
       contends_(machine_.cores),
       lines_moved_(machine_.cores),
       random_state_(seed) {
@@ -62,6 +63,8 @@ void Simulation::take_turn(GuestThread& thread, bool in_code) {
   run_until_ = scheduler_.run_until();
   if (contends_[core] && run_until_ != kNever) run_until_ -= std::min(run_until_, Cycles{machine_.quantum});
   contends_[core] = false;
+  thread.sequences.runs_on(core, ran_last_[core] != thread.id);
+  ran_last_[core] = thread.id;
 }
 
 void Simulation::pass_turn(GuestThread& thread, bool in_code) {
@@ -72,7 +75,8 @@ void Simulation::pass_turn(GuestThread& thread, bool in_code) {
 }
 
 // Between two blocks: its time is over, or somebody wants something.
-void Simulation::look_around(GuestThread& thread) {
+void Simulation::look_around(GuestThread& thread, Address next) {
+  if (thread.sequences.inside(next)) return;  // it will be asked again before the next block
   attention_.store(false, std::memory_order_relaxed);
   if (asked_.load(std::memory_order_acquire)) {
     on_attention_();
@@ -142,6 +146,7 @@ void Simulation::settle(GuestThread& thread) {
 void Simulation::spend(GuestThread& thread, Cycles cycles) { thread.core->spend(cycles, Cause::kSystemCall); }
 
 bool Simulation::sleep(GuestThread& thread, Cycles until) {
+  thread.sequences.waits();
   scheduler_.sleep(thread.id, until);
   pass_turn(thread, false);
   return !scheduler_.timed_out(thread.id);
@@ -155,6 +160,7 @@ void Simulation::wake(unsigned thread, Cycles at) {
 void Simulation::leave(GuestThread& thread) {
   const Cycles at = now(thread);
   scheduler_.leave(thread.id);
+  thread.sequences.waits();
   thread.away = true;
   thread.core = nullptr;
   turns_.pass(thread.id, at);
@@ -169,6 +175,12 @@ void Simulation::come_back(GuestThread& thread) {
 void Simulation::yield(GuestThread& thread) {
   scheduler_.yield(thread.id);
   pass_turn(thread, false);
+}
+
+void Simulation::interrupt_all() {
+  for (const auto& thread : threads_) {
+    if (thread != nullptr) thread->sequences.interrupted();
+  }
 }
 
 // --- results --------------------------------------------------------------------------------------------------------

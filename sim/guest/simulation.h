@@ -13,11 +13,13 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <vector>
 
 #include "guest/call_tracker.h"
 #include "guest/functions.h"
 #include "guest/futexes.h"
+#include "guest/restartable.h"
 #include "guest/scheduler.h"
 #include "guest/turns.h"
 #include "machine/core.h"
@@ -46,6 +48,8 @@ struct GuestThread {
   uint32_t accesses_count = 0;
   uint64_t instructions = 0;
   CallTracker calls;
+  Restartable sequences;
+  std::optional<int64_t> answer;  // of its system call, in place of the host's; whoever runs the program takes it
   std::array<MemoryAccess, kMostAccesses> accesses;
 
   void access(Address address, uint16_t instruction, uint8_t bytes, bool store) {
@@ -82,7 +86,7 @@ class Simulation final : private Clock {
     if (thread.pending != nullptr) charge(thread, block.block.start);
     if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && may_wait_at(block))
         [[unlikely]]
-      look_around(thread);
+      look_around(thread, block.block.start);
     if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
       enter_allocator(thread, block.function);
     thread.pending = &block;
@@ -101,6 +105,7 @@ class Simulation final : private Clock {
   void leave(GuestThread& thread);
   void come_back(GuestThread& thread);
   void yield(GuestThread& thread);
+  void interrupt_all();  // so that all threads learn anew on which CPU they are
 
   const Machine& machine() const { return machine_; }
   MemorySystem& memory() { return memory_; }
@@ -132,7 +137,7 @@ class Simulation final : private Clock {
   void yield_where_contended(unsigned core);
   void take_turn(GuestThread& thread, bool in_code);
   void pass_turn(GuestThread& thread, bool in_code);
-  void look_around(GuestThread& thread);
+  void look_around(GuestThread& thread, Address next);
   void enter_allocator(GuestThread& thread, Function function);
 
   const Machine machine_;
@@ -148,6 +153,7 @@ class Simulation final : private Clock {
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
   std::array<CallStatistics, 5> calls_{};              // by Function
+  std::vector<unsigned> ran_last_;                     // by core: which thread
   std::vector<bool> contends_;         // by core: its last turn ended with a locked instruction on another's line
   std::vector<uint64_t> lines_moved_;  // to each core from another, when that was last looked at
   Cycles run_until_ = 0;               // of the thread that has the turn

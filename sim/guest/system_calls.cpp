@@ -2,6 +2,7 @@
 #include "guest/system_calls.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -221,6 +222,9 @@ void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& a
       replaced_by_ = path;
       break;
     }
+    case SYS_exit:
+      thread.sequences.ends();
+      break;
     case SYS_fork:
     case SYS_vfork:
       ++forks_;
@@ -260,6 +264,19 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
       if (a[0] != 0) write_guest(a[0], timeval{kEpoch + ns / kSecond, ns % kSecond / 1000});
       break;
     }
+    case SYS_time: {
+      const int64_t seconds = kEpoch + nanoseconds(Simulation::now(thread)) / kSecond;
+      if (a[0] != 0) write_guest(a[0], seconds);
+      thread.answer = seconds;
+      break;
+    }
+    case SYS_rseq:
+      thread.answer = thread.sequences.call(a[0], static_cast<uint32_t>(a[1]), static_cast<uint32_t>(a[2]),
+                                            simulation_.core_of(thread));
+      break;
+    case SYS_membarrier:
+      if (a[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ) simulation_.interrupt_all();
+      break;
     case SYS_getrandom: {
       for (int64_t at = 0; at < result; at += 8) {
         const uint64_t value = simulation_.random();

@@ -120,9 +120,16 @@ std::string describe(const std::string& how) {
 
 // --- execution ------------------------------------------------------------------------------------------------------
 
-void block_entered(unsigned vcpu, void* data) {
+}  // namespace
+
+// `rax`: the register's place in QEMU's state of the thread; at a block's start its value is nowhere else.
+extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, int64_t* rax) {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
+  if (thread.pending == nullptr && thread.answer) [[unlikely]] {
+    *rax = *thread.answer;
+    thread.answer.reset();
+  }
   const unsigned flushes = plugin->flushes;
   thread.code = __builtin_return_address(0);
   plugin->simulation->enter_block(thread, *static_cast<const TranslatedBlock*>(data));
@@ -132,6 +139,12 @@ void block_entered(unsigned vcpu, void* data) {
   Simulation::leave_block(thread);
   cpu_loop_exit(current_cpu);
 }
+
+namespace {
+
+// Translated code keeps the address of that state in rbp (TCG_AREG0), and rax is its first member. Plugins of QEMU 7.2
+// cannot answer a system call; this is how it is done.
+[[gnu::naked]] void block_entered(unsigned, void*) { __asm__("mov %rbp, %rdx\n\tjmp annex_sim_block_entered"); }
 
 void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
   if (plugin->detached) return;

@@ -1,0 +1,44 @@
+// Restartable sequences (rseq in Linux): how a thread knows on which CPU it is, and changes data of that CPU without
+// locks. The kernel restarts such a sequence where it interrupts one; here none ever is, since the simulation lets a
+// thread go on until it is out (Simulation::look_around). TCMalloc's caches for each CPU need it.
+//
+// Simplification: signals do interrupt sequences, and don't restart them.
+#pragma once
+
+#include <cstdint>
+
+#include "machine/types.h"
+
+namespace annex::sim {
+
+// Of one thread.
+class Restartable {
+ public:
+  // The system call's answer: 0, or a negative errno.
+  int64_t call(Address area, uint32_t bytes, uint32_t flags, unsigned core);
+
+  bool used() const { return area_ != 0; }
+  // It runs on: tells the program where, if it was away from that core since, or others ran there.
+  void runs_on(unsigned core, bool others_ran) {
+    if (area_ != 0 && (others_ran || core != told_)) tell(core);
+  }
+  // It was interrupted, as if: what it knows of its CPU is written anew.
+  void interrupted() {
+    if (area_ != 0 && told_ != kNowhere) tell(told_);
+  }
+  void waits() { told_ = kNowhere; }
+  void ends() { area_ = 0; }
+  // The code at this address is in the middle of a sequence.
+  bool inside(Address code) const { return area_ != 0 && in_sequence(code); }
+
+ private:
+  static constexpr unsigned kNowhere = ~0u;
+
+  void tell(unsigned core);
+  bool in_sequence(Address code) const;
+
+  Address area_ = 0;  // the program's struct rseq; 0: none
+  unsigned told_ = kNowhere;
+};
+
+}  // namespace annex::sim
