@@ -135,6 +135,16 @@ int main(void) {
     assert results["host_s"] < 20
 
 
+def test_the_time_stamp_counter_is_the_machines(sim):
+    program = sim.compiled(
+        "#include <stdio.h>\n#include <time.h>\n#include <x86intrin.h>\n"
+        "int main(void) { struct timespec t = {0, 1000000}; unsigned long a = __rdtsc(); nanosleep(&t, NULL);"
+        ' unsigned x; printf("%lu\\n", (unsigned long)__rdtscp(&x) - a); }'
+    )
+    # A millisecond at 2 GHz, and the calls.
+    assert 2_000_000 <= int(sim("--machine", "speedmalloc-1", "--", program)[0].stdout) < 2_050_000
+
+
 def test_restartable_sequences(sim):
     """glibc registers them, so a thread knows its CPU without a call; and time() is answered by the simulation."""
     program = sim.compiled(

@@ -59,6 +59,10 @@ int64_t SystemCalls::nanoseconds(Cycles at) const {
   return static_cast<int64_t>(static_cast<double>(at) / simulation_.machine().ghz);
 }
 
+uint64_t SystemCalls::time_stamp(const GuestThread& thread) const {
+  return simulation_.machine().from_ns(static_cast<double>(kBoot * kSecond)) + Simulation::now(thread);
+}
+
 Cycles SystemCalls::cycles_from_now(const GuestThread& thread, Address timespec_at) const {
   const auto time = read_guest<struct timespec>(timespec_at);
   if (!time) return Simulation::now(thread);

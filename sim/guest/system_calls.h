@@ -31,6 +31,9 @@ class SystemCalls {
   // The thread ends: the kernel has cleared the word that others wait for, if they do.
   void ended(GuestThread& thread);
 
+  // What rdtsc says.
+  uint64_t time_stamp(const GuestThread& thread) const;
+
   uint64_t count() const { return count_; }
   uint64_t left_to_the_host() const { return left_to_the_host_; }
   uint64_t forks() const { return forks_; }

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -122,12 +123,12 @@ std::string describe(const std::string& how) {
 
 }  // namespace
 
-// `rax`: the register's place in QEMU's state of the thread; at a block's start its value is nowhere else.
-extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, int64_t* rax) {
+// `registers`: rax, rcx, rdx, ... in QEMU's state of the thread; at a block's start their values are nowhere else.
+extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, int64_t* registers) {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
   if (thread.pending == nullptr && thread.answer) [[unlikely]] {
-    *rax = *thread.answer;
+    registers[0] = *thread.answer;
     thread.answer.reset();
   }
   const unsigned flushes = plugin->flushes;
@@ -140,11 +141,26 @@ extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data,
   cpu_loop_exit(current_cpu);
 }
 
+// Before the instruction after an rdtsc, whose answer was the host's.
+extern "C" [[gnu::used]] void annex_sim_time_stamp_read(unsigned vcpu, void*, uint64_t* registers) {
+  if (plugin->detached) return;
+  const uint64_t stamp = plugin->system_calls->time_stamp(*plugin->threads[vcpu]);
+  registers[0] = stamp & 0xffffffff;
+  registers[2] = stamp >> 32;
+}
+
 namespace {
 
-// Translated code keeps the address of that state in rbp (TCG_AREG0), and rax is its first member. Plugins of QEMU 7.2
-// cannot answer a system call; this is how it is done.
+// Translated code keeps the address of that state in rbp (TCG_AREG0), and the registers are its first member. Plugins
+// of QEMU 7.2 cannot answer a system call; this is how it is done.
 [[gnu::naked]] void block_entered(unsigned, void*) { __asm__("mov %rbp, %rdx\n\tjmp annex_sim_block_entered"); }
+[[gnu::naked]] void time_stamp_read(unsigned, void*) { __asm__("mov %rbp, %rdx\n\tjmp annex_sim_time_stamp_read"); }
+
+// rdtsc, rdtscp.
+bool reads_time_stamp(std::span<const uint8_t> code) {
+  return (code.size() == 2 && code[0] == 0x0f && code[1] == 0x31) ||
+         (code.size() == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9);
+}
 
 void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
   if (plugin->detached) return;
@@ -168,6 +184,9 @@ void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   instructions.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
+    if (i > 0 && reads_time_stamp(instructions.back().bytes)) {
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, time_stamp_read, QEMU_PLUGIN_CB_NO_REGS, nullptr);
+    }
     instructions.push_back(
         {.address = qemu_plugin_insn_vaddr(insn),
          .bytes = {static_cast<const uint8_t*>(qemu_plugin_insn_data(insn)), qemu_plugin_insn_size(insn)}});

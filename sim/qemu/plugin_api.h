@@ -39,6 +39,8 @@ void qemu_plugin_register_vcpu_init_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id
 void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned vcpu));
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, qemu_plugin_tb*));
 void qemu_plugin_register_vcpu_tb_exec_cb(qemu_plugin_tb*, void (*)(unsigned vcpu, void*), qemu_plugin_cb_flags, void*);
+void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn*, void (*)(unsigned vcpu, void*), qemu_plugin_cb_flags,
+                                            void*);
 void qemu_plugin_register_vcpu_mem_cb(qemu_plugin_insn*,
                                       void (*)(unsigned vcpu, qemu_plugin_meminfo_t, uint64_t address, void*),
                                       qemu_plugin_cb_flags, qemu_plugin_mem_rw, void*);

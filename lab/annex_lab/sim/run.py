@@ -76,7 +76,7 @@ def _system_root(folder: Path, machine: dict) -> Path:
     cores = machine["cores"]
     for name in ("online", "possible", "present"):
         (cpus / name).write_text(f"0-{cores - 1}\n" if cores > 1 else "0\n")
-    # Where there is none, TCMalloc measures it, for a quarter of a second: rdtsc is the host's and sleep is simulated.
+    # Where there is none, TCMalloc measures it, for some milliseconds.
     (cpus / "cpu0/tsc_freq_khz").write_text(f"{machine['ghz'] * 1e6:.0f}\n")
     return folder
 
