@@ -14,7 +14,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       turns_(scheduler_, attention_),
       ran_last_(machine_.cores, kNobody),
       contends_(machine_.cores),
-      lines_moved_(machine_.cores),
+      lines_taken_(machine_.cores),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
 }
@@ -115,21 +115,22 @@ void Simulation::charge(GuestThread& thread, Address next) {
       thread.calls.leave(core.now(), in_kernel(core), thread.instructions, calls_);
     }
   }
-  if (block.atomic) yield_where_contended(scheduler_.core_of(thread.id));
+  yield_where_contended(core.index());
   thread.accesses_count = 0;
   thread.pending = nullptr;
 }
 
-// A locked instruction has fetched its line from another core: threads compete for it. Within one turn the line would
-// stay here, so the turn ends, whoever is behind in time comes first, and this core's next turn gives it no lead.
+// It has taken a line from other cores, to write it: threads compete for it, or for its neighbours. Within one turn the
+// line would stay here, so the turn ends, whoever is behind in time comes first, and this core's next turn gives it no
+// lead.
 void Simulation::yield_where_contended(unsigned core) {
-  const PerOrigin& transfers = memory_.coherence(core).transfers;
-  const uint64_t moved = transfers[0] + transfers[1];
-  if (moved != lines_moved_[core] && run_until_ != kNever) {
-    run_until_ = 0;
-    contends_[core] = true;
-  }
-  lines_moved_[core] = moved;
+  const PerOrigin& taken = memory_.coherence(core).invalidated;
+  const uint64_t lines = taken[0] + taken[1];
+  if (lines == lines_taken_[core]) return;
+  lines_taken_[core] = lines;
+  if (run_until_ == kNever) return;
+  run_until_ = 0;
+  contends_[core] = true;
 }
 
 void Simulation::enter_allocator(GuestThread& thread, Function function) {

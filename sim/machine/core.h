@@ -40,6 +40,7 @@ class Core {
 
   // When its last instruction retired: the sum of all cycles charged.
   Cycles now() const { return pace_.retired(); }
+  unsigned index() const { return index_; }
 
   // One run of a block: its accesses in program order (several an instruction, or none, whatever its micro-ops say),
   // and the address at which the program went on.
