@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -21,9 +22,20 @@ from annex_lab.sim import validate as validation
 console = Console(stderr=True)
 
 
-def _fail(why: object, status: int = 2) -> NoReturn:
-    console.print(f"annex-lab sim: {why}", style="red", markup=False, highlight=False, soft_wrap=True)
-    raise typer.Exit(status)
+STOPPED = 130  # exit status after Ctrl-C: neither a result nor a failure
+
+
+class _Failed(Exception):
+    """There is no result; the message says why."""
+
+    def __init__(self, why: object, status: int = 2):
+        super().__init__(f"annex-lab sim: {why}")
+        self.status = status
+
+
+def _end(failed: _Failed) -> NoReturn:
+    console.print(str(failed), style="red", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(failed.status)
 
 
 def _say(what: str) -> None:
@@ -34,13 +46,13 @@ def _library(allocator: str) -> tuple[str, dict[str, str]]:
     """What is preloaded, and the environment that it needs; a path to a library is one of one's own."""
     if "/" in allocator:
         if not Path(allocator).is_file():
-            _fail(f"{allocator}: no such library")
+            raise _Failed(f"{allocator}: no such library")
         return str(Path(allocator).resolve()), {}
     try:
         known.build_missing([allocator])
         found = known.find(allocator)
     except known.Unavailable as why:
-        _fail(why)
+        raise _Failed(why) from None
     return found.preload, {**found.env, **({"ANNEX_RESERVE": run.RESERVE} if known.is_ours(found.name) else {})}
 
 
@@ -48,15 +60,15 @@ def _workload(name: str, scale: float, threads: int, scratch: Path) -> run.Guest
     try:
         (program,) = programs.choose("all", [name])
     except programs.UnknownProgram as why:
-        _fail(why)
+        raise _Failed(why) from None
     if missing := program.missing():
-        _fail(f"{name} needs {', '.join(missing)}, which is not installed")
+        raise _Failed(f"{name} needs {', '.join(missing)}, which is not installed")
     context = Context(inputs.folder(paths.DATA), scratch / "work", native.workloads(), scale, threads)
     context.scratch.mkdir()
     program.prepare(context)
     task = program.run(context)
     if not isinstance(task, Command):
-        _fail(f"{name} is a server with a client: simulate the server with a command of your own")
+        raise _Failed(f"{name} is a server with a client: simulate the server with a command of your own")
     argv = guest.command(task.argv)
     return run.Guest(argv, env=dict(task.env), stdin=task.stdin, cwd=task.cwd or context.scratch)
 
@@ -109,6 +121,12 @@ def sim(
     cached: Annotated[
         bool, typer.Option("--cached", help="take the result of the very same run where there is one")
     ] = False,
+    part: Annotated[
+        bool,
+        typer.Option(
+            "--part", hidden=True, help="of a campaign: a run that fails leaves what it said in --json, and status 0"
+        ),
+    ] = False,
     list_machines: Annotated[bool, typer.Option("--machines", help="list the presets and end")] = False,
 ) -> None:
     """Runs an unmodified program on a simulated machine and says where its time went, and the allocator's part in it.
@@ -121,28 +139,35 @@ def sim(
         Console().print("\n".join(machines.presets()))
         return
     if bool(command) == bool(workload):
-        _fail("name either --workload or, after --, a program and its arguments")
+        _end(_Failed("name either --workload or, after --, a program and its arguments"))
     scratch = Path(tempfile.mkdtemp(prefix="annex-sim-"))
     try:
-        raise typer.Exit(
-            _simulate(
-                command,
-                machine,
-                threads,
-                allocator,
-                workload,
-                scale,
-                seed,
-                expect,
-                watchdog,
-                stdin,
-                json_file,
-                cached,
-                scratch,
-            )
+        status = _simulate(
+            command,
+            machine,
+            threads,
+            allocator,
+            workload,
+            scale,
+            seed,
+            expect,
+            watchdog,
+            stdin,
+            json_file,
+            cached,
+            scratch,
         )
+    except _Failed as failed:
+        if not (part and json_file):
+            _end(failed)
+        failure = campaign.Failure(
+            workload, allocator, machine or campaign.AUTO, threads, seed, failed.status, str(failed)
+        )
+        json_file.write_text(json.dumps({"failure": asdict(failure)}, indent=1) + "\n")
+        status = failed.status
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    raise typer.Exit(0 if part and status != STOPPED else status)
 
 
 def _simulate(
@@ -156,9 +181,9 @@ def _simulate(
             argv = guest.command([part.replace("{threads}", str(threads)) for part in command])
             who = run.Guest(argv, stdin=stdin)
     except guest.NotFound as why:
-        _fail(why, 127)
+        raise _Failed(why, 127) from None
     except (machines.UnknownMachine, guest.CannotSimulate) as why:
-        _fail(why)
+        raise _Failed(why) from None
     library, env = _library(allocator)
     who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd)
     shown = _Shown(expect)
@@ -170,12 +195,12 @@ def _simulate(
     try:
         done = cache.simulated(who, machine_file, scratch, threads, seed, simulate, _say) if cached else simulate()
     except run.CannotRun as why:
-        _fail(why)
+        raise _Failed(why) from None
     results = done.results
     if results is None:
         if done.status == 2:
             return 2  # the plugin has said why
-        _fail(f"ended with status {done.status} before there was anything to report", 1)
+        raise _Failed(f"ended with status {done.status} before there was anything to report", 1)
     results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
     results["allocator"]["name"] = allocator
     results["requested_threads"] = threads
@@ -194,7 +219,7 @@ def _status(status: int, results: dict) -> int:
     if results["ended"] == "exec":
         return 3
     if results["ended"] == "stopped":
-        return 130
+        return STOPPED
     return status if status >= 0 else 128 - status
 
 
@@ -210,7 +235,7 @@ def validate(
     try:
         failed = validation.validate(report, rounds, billions)
     except run.CannotRun as why:
-        _fail(why)
+        _end(_Failed(why))
     if failed:
         raise typer.Exit(1)
 
