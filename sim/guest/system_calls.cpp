@@ -195,7 +195,7 @@ void SystemCalls::mapped(const GuestThread& thread, const Call& call, Address ad
 
 void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& arguments) {
   simulation_.settle(thread);
-  ++count_;
+  ++counts_[number];
   Call& call = call_of(thread);
   call = {arguments, {}};
   simulation_.spend(thread, simulation_.machine().from_us(simulation_.machine().system.call_us));

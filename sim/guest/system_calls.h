@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ class SystemCalls {
   // What rdtsc says.
   uint64_t time_stamp(const GuestThread& thread) const;
 
-  uint64_t count() const { return count_; }
+  const std::map<int64_t, uint64_t>& counts() const { return counts_; }  // by their number
   uint64_t left_to_the_host() const { return left_to_the_host_; }
   uint64_t forks() const { return forks_; }
   // The program that execve was asked for; empty: none.
@@ -67,7 +68,7 @@ class SystemCalls {
   Simulation& simulation_;
   std::vector<Call> calls_;  // by thread
   Address break_ = 0;
-  uint64_t count_ = 0;
+  std::map<int64_t, uint64_t> counts_;
   uint64_t left_to_the_host_ = 0;
   uint64_t forks_ = 0;
   std::string replaced_by_;

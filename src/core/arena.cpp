@@ -431,6 +431,7 @@ Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t
 }
 
 void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
+  const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
   unmark(head, granules, purpose);
   account_given(size_t{granules} * kGranule, purpose);
@@ -438,7 +439,6 @@ void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
     arena_of(head)->put_clean(head, granules);
     return;
   }
-  const uint64_t now = os::now_ms();
   arena_of(head)->put_dirty(head, granules, now);
   after_give(now);
 }

@@ -27,7 +27,7 @@ constinit thread_local ThreadHeap* thread_heap = &no_heap;
 
 namespace {
 
-constinit os::Lock pool_lock;  // guards the pool, and the heaps in it
+constinit os::Lock pool_lock;  // guards the pool, and which heaps there are; taken before a heap's own
 constinit ThreadHeap* pool = nullptr;
 constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acquire
 constinit ThreadHeap first_heap;            // the first thread's: no page of its own
@@ -69,7 +69,7 @@ void send(Granule* slab, const Chain& chain) {
   // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
   // consistent.
   if (!owner->pooled.load(std::memory_order_seq_cst)) return;
-  os::Guard guard(pool_lock);
+  os::Guard guard(owner->lock);
   if (owner->pooled.load(std::memory_order_relaxed)) drain(owner);
 }
 
@@ -95,12 +95,11 @@ ThreadHeap* new_heap() {
   return heap;
 }
 
-ThreadHeap* take_heap() {
+ThreadHeap* take_pooled() {
   os::Guard guard(pool_lock);
   ThreadHeap* heap = pool;
   if (heap != nullptr) {
     pool = heap->next_pooled;
-    heap->pooled.store(false, std::memory_order_relaxed);
     return heap;
   }
   heap = new_heap();
@@ -110,14 +109,25 @@ ThreadHeap* take_heap() {
   return heap;
 }
 
+ThreadHeap* take_heap() {
+  ThreadHeap* heap = take_pooled();
+  if (heap == nullptr) return nullptr;
+  os::Guard guard(heap->lock);
+  heap->pooled.store(false, std::memory_order_relaxed);
+  return heap;
+}
+
 void put_heap(ThreadHeap* heap) {
+  {
+    os::Guard guard(heap->lock);
+    drain(heap);
+    heap->flush(heap->free);
+    heap->pooled.store(true, std::memory_order_seq_cst);
+    drain(heap);  // what was posted before the posters could know
+  }
   os::Guard guard(pool_lock);
-  drain(heap);
-  heap->flush(heap->free);
   heap->next_pooled = pool;
   pool = heap;
-  heap->pooled.store(true, std::memory_order_seq_cst);
-  drain(heap);  // what was posted before the posters could know
 }
 
 // Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
@@ -232,11 +242,13 @@ void start() {}
 
 void before_fork() {
   pool_lock.lock();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.lock();
   commitment_before_fork();
 }
 
 void after_fork_in_parent() {
   arena_lock.unlock();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.unlock();
   pool_lock.unlock();
 }
 
@@ -244,6 +256,7 @@ void after_fork_in_parent() {
 // frees to them still work, since those touch only the batch and the inbox.
 void after_fork_in_child() {
   commitment_after_fork();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.reset_after_fork();
   pool_lock.reset_after_fork();
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/arena.h"
 #include "core/heap.h"
+#include "os/lock.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
@@ -27,7 +28,8 @@ struct ThreadHeap : Heap {
   remote::Inbox inbox;
   remote::Outbox outbox;              // empty while the heap is in the pool
   Counter batches;                    // taken in
-  std::atomic<bool> pooled{false};    // written under the pool's lock
+  os::Lock lock;                      // of whoever drains it while it is pooled, and of becoming so or not
+  std::atomic<bool> pooled{false};    // written under its lock
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock
   ThreadHeap* next_of_all = nullptr;  // constant once published
 };
