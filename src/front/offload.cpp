@@ -121,7 +121,7 @@ void widen(Client* client, SizeClass c) {
   magazine->overflowed = false;
   const uint32_t limit = std::min(2 * magazine->room(), support::widest_limit(c));
   const size_t share = commitment.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
-  const size_t more = (limit - magazine->room()) * block_size(c);
+  const size_t more = 2 * (limit - magazine->room()) * block_size(c);  // in two stacks
   if (more == 0 || client->widened + more > share) return;
   client->widened += more;
   const size_t from = support::kSlotsFrom<support::widest_limit>[c] + 1;

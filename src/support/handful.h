@@ -21,7 +21,7 @@ struct Handful {
 // How many blocks make a handful: as many as make 16 KiB, at least one.
 inline constexpr uint32_t kLargestHandful = 64;
 constexpr uint32_t handful_of(SizeClass c) {
-  return std::clamp(static_cast<uint32_t>(16384 / block_size(c)), 1u, kLargestHandful);
+  return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kLargestHandful);
 }
 
 // Writes the blocks' addresses, the lowest last; returns how many there are.

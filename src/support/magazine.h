@@ -33,8 +33,8 @@ constexpr uint32_t bounded(SizeClass c, size_t bytes, uint32_t least, uint32_t m
 }
 
 // Of each of the stacks of a magazine whose blocks flow one way, and of one where they go back and forth.
-constexpr uint32_t usual_limit(SizeClass c) { return bounded(c, 16384, 2, 64); }
-constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 1048576, 4, 16384); }
+constexpr uint32_t usual_limit(SizeClass c) { return bounded(c, 8192, 1, 64); }
+constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 524288, 2, 8192); }
 
 // How many have been returned when they are worth a change of places: fewer, and the slow path runs for next to
 // nothing.

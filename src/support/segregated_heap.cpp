@@ -113,36 +113,33 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
 // together: what concerns the slab is done once for all of them.
 uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
   char* const start = slab->start;
-  const size_t bytes = slab_granules(slab->size_class) * kGranule;
   const size_t size = block_size(slab->size_class);
+  const size_t carved_bytes = slab->carved * size;
   const uint32_t magic = slab->magic;
-  const uint32_t carved = slab->carved;
   uint64_t* const words = slab->bitmap;
-  uint32_t first_word = slab->first_word;
+  uint32_t first = slab->first_word * 64;
   uint32_t i = 0;
   for (; i < count; ++i) {
     const size_t offset = static_cast<size_t>(static_cast<char*>(blocks[i]) - start);
-    if (offset >= bytes) break;
-    uint32_t index;
-    bool misaligned;
-    if (magic != 0) [[likely]] {
-      const uint64_t product = uint64_t{offset} * magic;
-      index = static_cast<uint32_t>(product >> 32);
-      misaligned = static_cast<uint32_t>(product) >= magic;
-    } else {
+    if (offset >= carved_bytes) break;
+    const uint64_t product = offset * magic;  // core/granule.h
+    uint32_t index = static_cast<uint32_t>(product >> 32);
+    bool misaligned = static_cast<uint32_t>(product) >= magic;
+    if (magic == 0) [[unlikely]] {
       index = static_cast<uint32_t>(offset / size);
       misaligned = offset % size != 0;
     }
-    if (misaligned || index >= carved) [[unlikely]]
+    if (misaligned) [[unlikely]]
       os::fatal(kIntoABlock, blocks[i]);
     uint64_t& word = words[index / 64];
-    const uint64_t bit = uint64_t{1} << (index % 64);
-    if ((word & bit) != 0) [[unlikely]]
+    if ((word >> (index % 64) & 1) != 0) [[unlikely]]
       os::fatal(kFreedTwice, blocks[i]);
-    word |= bit;
-    first_word = std::min(first_word, index / 64);
+    word |= uint64_t{1} << (index % 64);
+    first = std::min(first, index);
   }
-  slab->first_word = first_word;
+  if (i == 0) [[unlikely]]  // the caller has seen that it is the slab's
+    os::fatal(kIntoABlock, blocks[0]);
+  slab->first_word = first / 64;
   settle(slab, i);
   return i;
 }
