@@ -2,7 +2,6 @@
 #include "support/support_core.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/block.h"
 #include "core/commitment.h"
