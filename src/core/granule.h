@@ -93,10 +93,14 @@ struct alignas(64) Granule {
   };
   union {
     uint64_t remote;    // slab, shared flavour: the batch of blocks freed by other threads (remote/batch.h); atomic
+    char* start;        // slab, offload flavour: its first block
     uint64_t freed_ms;  // free dirty run: since when
   };
-  Granule* inbox_next;  // slab, shared flavour: next in the owner's inbox
-  Granule* next;        // in a list of partial slabs, or of free runs of like length
+  union {
+    Granule* inbox_next;  // slab, shared flavour: next in the owner's inbox
+    uint64_t* bitmap;     // slab, offload flavour: of its free blocks (support/books.h)
+  };
+  Granule* next;  // in a list of partial slabs, or of free runs of like length
   Granule* previous;
   union {
     struct {

@@ -107,36 +107,25 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
 
 // --- stash ----------------------------------------------------------------------------------------------------------
 
-void set_limit(Client* client, SizeClass c, uint32_t limit) {
-  Magazine* magazine = &(*client)[c];
-  const uint32_t count = magazine->count();
-  if (limit > support::usual_limit(c)) {
-    void** wide = client->wide_slots + support::kSlotsFrom<support::widest_limit>[c] + 1;
-    if (magazine->base != wide) memcpy(wide, magazine->base, count * sizeof(void*));
-    magazine->base = wide;
-  } else {
-    magazine->base = client->slots + support::kSlotsFrom<support::usual_limit>[c] + 1;
-  }
-  magazine->top = magazine->base + count;
-  magazine->limit = magazine->base + limit;
-}
-
 // Opened only when it is needed: a class that the thread does not use costs it no page.
 void open(Client* client, SizeClass c) {
-  if ((*client)[c].room() == 0) set_limit(client, c, support::usual_limit(c));
+  if ((*client)[c].room() != 0) return;
+  const size_t from = support::kSlotsFrom<support::usual_limit>[c] + 1;
+  (*client)[c].move(client->slots[0] + from, client->slots[1] + from, support::usual_limit(c));
 }
 
-// The magazine was empty when it was asked, and had overflowed before: it may hold twice as much, as long as what all
-// wide ones may hold, of all threads, stays a small part of the heap.
+// The magazine was empty when it was asked, or as good as that, and had overflowed before: it may hold twice as much,
+// as long as what all wide ones may hold, of all threads, stays a small part of the heap.
 void widen(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   magazine->overflowed = false;
   const uint32_t limit = std::min(2 * magazine->room(), support::widest_limit(c));
   const size_t share = commitment.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
-  const size_t more = (limit - magazine->room()) * block_size(c);
+  const size_t more = 2 * (limit - magazine->room()) * block_size(c);  // in two stacks
   if (more == 0 || client->widened + more > share) return;
   client->widened += more;
-  set_limit(client, c, limit);
+  const size_t from = support::kSlotsFrom<support::widest_limit>[c] + 1;
+  magazine->move(client->wide_slots[0] + from, client->wide_slots[1] + from, limit);
 }
 
 support::Handful next_handful(Client* client, SizeClass c) {
@@ -149,51 +138,57 @@ support::Handful next_handful(Client* client, SizeClass c) {
   return handful;
 }
 
-void* allocate_from(Client* client, SizeClass c) {
+// For a magazine in which nothing is ready; false where memory is exhausted.
+bool refill(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
-  if (magazine->top == magazine->base) {
-    open(client, c);
-    if (magazine->overflowed) widen(client, c);
-    support::Handful& at_hand = client->at_hand[c];
-    if (at_hand.mask == 0) at_hand = next_handful(client, c);
-    if (at_hand.mask == 0) return out_of_memory();
-    magazine->top = magazine->base + spread(at_hand.split(), c, magazine->base);
-    client->stash.fetch(c);
-  }
-  return *--magazine->top;
+  open(client, c);
+  if (magazine->count_returned() >= support::worthwhile(c)) return magazine->turn_over(c);
+  if (magazine->lower_floor(c)) return true;
+  if (magazine->overflowed) widen(client, c);
+  const support::Handful handful = next_handful(client, c);
+  if (handful.mask == 0) return magazine->turn_over(c);
+  magazine->ready += spread(handful, c, magazine->ready);
+  client->stash.fetch(c);
+  return true;
 }
 
-// Sends the older half of a full magazine back; the younger half is still in the caches. Where the support core is
-// slower than that, the thread does without it for a while: both at the same metadata would be slower still.
-void send_half(Client* client, Magazine* magazine) {
+void* allocate_from(Client* client, SizeClass c) {
+  Magazine* magazine = &(*client)[c];
+  if (magazine->ready[-1] == nullptr && !refill(client, c)) return out_of_memory();
+  return *--magazine->ready;
+}
+
+// Sends all of the older stack back; the younger one is still in the caches. Where the support core is slower than
+// that, the thread does without it for a while: both at the same metadata would be slower still.
+void send_older(Client* client, Magazine* magazine) {
   constexpr uint32_t kBypass = 256;
-  const uint32_t half = (magazine->count() + 1) / 2;
+  const uint32_t count = magazine->count_returned();
   uint32_t sent = 0;
   if (client->bypass > 0) {
     --client->bypass;
-  } else if (half > support::kFreedSlots / 2) {
+  } else if (count > support::kFreedSlots / 2) {
     // So many at once cost little each, and are not sent only to be in the way of the rest.
   } else if (support::awake(client)) {
-    sent = client->freed.push(magazine->base, half);
+    sent = client->freed.push(magazine->returned_base, count);
     client->stir();
-    if (sent < half) client->bypass = kBypass;
+    if (sent < count) client->bypass = kBypass;
   } else {
     support::note_demand(client);
   }
-  support::SegregatedHeap::put_back(magazine->base + sent, half - sent);
-  magazine->top -= half;
-  memmove(magazine->base, magazine->base + half, magazine->count() * sizeof(void*));
+  support::SegregatedHeap::put_back(magazine->returned_base + sent, count - sent);
+  magazine->returned = magazine->returned_base;
 }
 
 void put_into(Client* client, SizeClass c, void* block) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
-  if (magazine->top[-1] == block) os::fatal(kFreedTwice, block);
-  if (magazine->top == magazine->limit) {
+  if (magazine->returned[-1] == block) os::fatal(kFreedTwice, block);
+  if (magazine->full()) magazine->turn_over(c);
+  if (magazine->full()) {
     magazine->overflowed = true;
-    send_half(client, magazine);
+    send_older(client, magazine);
   }
-  *magazine->top++ = block;
+  *magazine->returned++ = block;
 }
 
 void* allocate_small(SizeClass c) {

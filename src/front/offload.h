@@ -37,11 +37,11 @@ template <void* slow(size_t) = allocate_slow>
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
   support::Magazine& magazine = (*thread_magazines)[class_of_tiny(bytes)];
-  void** const top = magazine.top;
+  void** const top = magazine.ready;
   void* const block = top[-1];
   if (block == nullptr) [[unlikely]]
     return slow(bytes);
-  magazine.top = top - 1;
+  magazine.ready = top - 1;
   return block;
 }
 
@@ -53,12 +53,12 @@ template <void* slow(size_t) = allocate_slow>
   // Not the start of a block of a slab of one granule?
   if (static_cast<uint32_t>(offset % kGranule) * magazine.magic >= magazine.magic) [[unlikely]]
     return release_slow(address);
-  void** const top = magazine.top;
+  void** const top = magazine.returned;
   // Or the block that was freed last, once more: the double free that is cheap to see.
   if (top == magazine.limit || top[-1] == address) [[unlikely]]
     return release_slow(address);
   *top = address;
-  magazine.top = top + 1;
+  magazine.returned = top + 1;
 }
 
 }  // namespace annex::front

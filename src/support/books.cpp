@@ -62,7 +62,8 @@ bool commit(const Arena& arena, size_t end) { return books[&arena - arenas].comm
 void enter(Granule* slab) {
   const auto [book, granule] = place_of(slab);
   const uint32_t granules = slab_granules(slab->size_class);
-  memset(book->bitmap(granule), 0, (slab->capacity + 63) / 64 * sizeof(uint64_t));
+  slab->bitmap = book->bitmap(granule);
+  memset(slab->bitmap, 0, (slab->capacity + 63) / 64 * sizeof(uint64_t));
   for (uint32_t i = 0; i < granules; ++i) {
     __atomic_store_n(book->map() + granule + i, static_cast<uint8_t>(mark_of(slab->size_class)), __ATOMIC_RELAXED);
   }
@@ -73,11 +74,6 @@ void strike(Granule* slab) {
   for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
     __atomic_store_n(book->map() + granule + i, 0, __ATOMIC_RELAXED);
   }
-}
-
-uint64_t* bitmap_of(const Granule* slab) {
-  const auto [book, granule] = place_of(slab);
-  return book->bitmap(granule);
 }
 
 }  // namespace annex::support

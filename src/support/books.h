@@ -48,12 +48,10 @@ constexpr size_t mark_of(SizeClass c) { return size_t{c} + 1; }
 // For core/arena.h's commit_books.
 bool commit(const Arena& arena, size_t end);
 
-// Enters a new slab into the books, its bitmap empty.
+// Enters a new slab into the books, its bitmap empty, and notes in its granule where that is.
 void enter(Granule* slab);
 // The slab is about to be let go.
 void strike(Granule* slab);
-// The bitmap of a slab that has been entered.
-uint64_t* bitmap_of(const Granule* slab);
 
 // The first arena as far as its map reaches, for the fast path of free: alone on its line, which nobody writes. No
 // bytes before the first allocation.

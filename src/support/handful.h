@@ -16,19 +16,12 @@ struct Handful {
   uint64_t mask = 0;      // 0: none, memory is exhausted
 
   uint32_t count() const { return static_cast<uint32_t>(std::popcount(mask)); }
-
-  // Takes out of it those of its blocks that are among the 16 places from its first on.
-  Handful split() {
-    const Handful part = {first, mask & (uint64_t{0xffff} << std::countr_zero(mask))};
-    mask &= ~part.mask;
-    return part;
-  }
 };
 
 // How many blocks make a handful: as many as make 16 KiB, at least one.
 inline constexpr uint32_t kLargestHandful = 64;
 constexpr uint32_t handful_of(SizeClass c) {
-  return std::clamp(static_cast<uint32_t>(16384 / block_size(c)), 1u, kLargestHandful);
+  return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kLargestHandful);
 }
 
 // Writes the blocks' addresses, the lowest last; returns how many there are.

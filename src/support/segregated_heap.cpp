@@ -19,7 +19,7 @@ bool has_free(const Granule* slab) { return slab->until < slab->carved; }
 
 // Takes up to `most` free blocks out of the first word of a slab's bitmap that has any; there is one.
 Handful take_bits(Granule* slab, uint32_t most) {
-  uint64_t* const words = bitmap_of(slab);
+  uint64_t* const words = slab->bitmap;
   uint32_t at = slab->first_word;
   while (words[at] == 0) ++at;
   slab->first_word = at;
@@ -29,15 +29,18 @@ Handful take_bits(Granule* slab, uint32_t most) {
   }
   words[at] &= ~mask;
   slab->until = static_cast<uint16_t>(slab->until + std::popcount(mask));
-  return {start_of(slab) + size_t{at} * 64 * block_size(slab->size_class), mask};
+  return {slab->start + size_t{at} * 64 * block_size(slab->size_class), mask};
 }
 
 // Sets the bits of fresh blocks.
 void carve(Granule* slab) {
-  uint64_t* const words = bitmap_of(slab);
+  uint64_t* const words = slab->bitmap;
   const uint32_t count = blocks_to_carve(slab);
   const uint32_t from = slab->carved;
-  for (uint32_t i = from; i < from + count; ++i) words[i / 64] |= uint64_t{1} << (i % 64);
+  for (uint32_t i = from, end = from + count; i < end; i = (i / 64 + 1) * 64) {
+    const uint64_t up_to_end = end - i < 64 ? (uint64_t{1} << (end - i)) - 1 : ~uint64_t{0};
+    words[i / 64] |= up_to_end << (i % 64);
+  }
   slab->first_word = std::min<uint32_t>(slab->first_word, from / 64);
   // Other threads compare pointers with it (core/block.h).
   __atomic_store_n(&slab->carved, static_cast<uint16_t>(from + count), __ATOMIC_RELAXED);
@@ -62,6 +65,7 @@ bool SegregatedHeap::renew(SizeClass c) {
     next = make_slab(c, nullptr);
     if (next == nullptr) return false;
     next->heap = this;
+    next->start = start_of(next);
     next->first_word = 0;
     enter(next);
   }
@@ -108,29 +112,34 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
 // As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
 // together: what concerns the slab is done once for all of them.
 uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
-  char* const start = start_of(slab);
-  const size_t bytes = slab_granules(slab->size_class) * kGranule;
+  char* const start = slab->start;
   const size_t size = block_size(slab->size_class);
+  const size_t carved_bytes = slab->carved * size;
   const uint32_t magic = slab->magic;
-  const uint32_t carved = slab->carved;
-  uint64_t* const words = bitmap_of(slab);
-  uint32_t first_word = slab->first_word;
+  uint64_t* const words = slab->bitmap;
+  uint32_t first = slab->first_word * 64;
   uint32_t i = 0;
   for (; i < count; ++i) {
     const size_t offset = static_cast<size_t>(static_cast<char*>(blocks[i]) - start);
-    if (offset >= bytes) break;
-    const uint32_t index =
-        static_cast<uint32_t>(magic != 0 ? static_cast<uint64_t>(offset) * magic >> 32 : offset / size);
-    if (index * size != offset || index >= carved) [[unlikely]]
+    if (offset >= carved_bytes) break;
+    const uint64_t product = offset * magic;  // core/granule.h
+    uint32_t index = static_cast<uint32_t>(product >> 32);
+    bool misaligned = static_cast<uint32_t>(product) >= magic;
+    if (magic == 0) [[unlikely]] {
+      index = static_cast<uint32_t>(offset / size);
+      misaligned = offset % size != 0;
+    }
+    if (misaligned) [[unlikely]]
       os::fatal(kIntoABlock, blocks[i]);
     uint64_t& word = words[index / 64];
-    const uint64_t bit = uint64_t{1} << (index % 64);
-    if ((word & bit) != 0) [[unlikely]]
+    if ((word >> (index % 64) & 1) != 0) [[unlikely]]
       os::fatal(kFreedTwice, blocks[i]);
-    word |= bit;
-    first_word = std::min(first_word, index / 64);
+    word |= uint64_t{1} << (index % 64);
+    first = std::min(first, index);
   }
-  slab->first_word = first_word;
+  if (i == 0) [[unlikely]]  // the caller has seen that it is the slab's
+    os::fatal(kIntoABlock, blocks[0]);
+  slab->first_word = first / 64;
   settle(slab, i);
   return i;
 }

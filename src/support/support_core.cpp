@@ -2,7 +2,6 @@
 #include "support/support_core.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/block.h"
 #include "core/commitment.h"
@@ -163,12 +162,13 @@ void empty(Client* client) {
   absorb_all(client);
   client->widened = 0;
   for (SizeClass c = 0; c < kClasses; ++c) {
+    (*client)[c].lift_floor();
     const Magazine magazine = (*client)[c];
     client->close(c);
-    SegregatedHeap::put_back(magazine.base, magazine.count());
+    SegregatedHeap::put_back(magazine.ready_base, static_cast<uint32_t>(magazine.ready - magazine.ready_base));
+    SegregatedHeap::put_back(magazine.returned_base, magazine.count_returned());
     void* blocks[kLargestHandful];
     while (const uint32_t count = spread(client->stash.take(c), c, blocks)) SegregatedHeap::put_back(blocks, count);
-    SegregatedHeap::put_back(blocks, spread(std::exchange(client->at_hand[c], {}), c, blocks));
   }
   os::Guard guard(client->heap.lock);
   client->heap.flush();

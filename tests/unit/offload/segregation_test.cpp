@@ -83,14 +83,13 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   const uint32_t stashed = kStashSlots - client->stash.missing(c, kStashSlots);
   ASSERT_GT(stashed, 0u);
   for (void* block : mine) annex_free(block);
-  std::vector<void*> taken(widest_limit(c) + kLargestHandful * kStashSlots);
+  std::vector<void*> taken(2 * widest_limit(c) + kLargestHandful * kStashSlots);
   uint32_t count = 0;
   const std::vector<Range> ranges = metadata();
   client->heap.lock.lock();
   arena_lock.lock();
   protect(ranges, PROT_NONE);
-  while (client->stash.missing(c, kStashSlots) < kStashSlots || client->at_hand[c].mask != 0 ||
-         (*client)[c].count() > 0)
+  while (client->stash.missing(c, kStashSlots) < kStashSlots || (*client)[c].count() > worthwhile(c))
     taken[count++] = annex_malloc(96);
   const uint32_t room = std::min((*client)[c].room(), count);
   for (uint32_t i = 0; i < room; ++i) annex_free(taken[--count]);

@@ -73,17 +73,6 @@ TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
   EXPECT_EQ(spread(Handful{}, 0, nullptr), 0u);
 }
 
-TEST(Handful, SplitsFromItsFirstPlaceOn) {
-  Handful some = {reinterpret_cast<char*>(0x10000), 0xff00ff0000ff0080};
-  std::vector<uint64_t> parts;
-  while (some.mask != 0) {
-    const Handful part = some.split();
-    EXPECT_EQ(part.first, some.first);
-    parts.push_back(part.mask);
-  }
-  EXPECT_EQ(parts, (std::vector<uint64_t>{0x7f0080, 0x800000, 0xff0000000000, 0xff00000000000000}));
-}
-
 TEST(Stash, LimitsFollowTheSizeOfBlocks) {
   for (SizeClass c = 0; c < kClasses; ++c) {
     EXPECT_LE(handful_of(c), usual_limit(c));

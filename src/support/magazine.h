@@ -1,0 +1,121 @@
+// A thread's magazines: of each size class, blocks that malloc takes and free brings. The thread's alone.
+//
+// Each has two stacks. malloc takes from the one and free puts upon the other, so that neither waits for what the other
+// has just stored. Where the one has nothing ready, or the other is full, they change places. At most usual_limit
+// blocks are ready at a time, the youngest, which are still in the caches; what lies below them waits:
+//
+//    ready_base                  floor                ready
+//    | a block | ... | a block | no block | a block | ... |          malloc takes ready[-1], if that is a block
+//
+//    returned_base                            returned        limit
+//    | a block | ....................... | a block | ........ |      free puts at returned, if that is not the limit
+//
+// The block in whose slot the floor is lies in `under_floor` meanwhile. In front of each stack there is a slot with no
+// block, which is the floor where nothing waits.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "core/granule.h"
+#include "support/books.h"
+
+namespace annex::support {
+
+// How much of a class is kept in one place at most: enough blocks that a hand-over costs little for each, and few
+// enough bytes that what lies there does not show in the resident set.
+constexpr uint32_t bounded(SizeClass c, size_t bytes, uint32_t least, uint32_t most) {
+  return std::clamp(static_cast<uint32_t>(bytes / block_size(c)), least, most);
+}
+
+// Of each of the stacks of a magazine whose blocks flow one way, and of one where they go back and forth.
+constexpr uint32_t usual_limit(SizeClass c) { return bounded(c, 8192, 1, 64); }
+constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 524288, 2, 8192); }
+
+// How many have been returned when they are worth a change of places: fewer, and the slow path runs for next to
+// nothing.
+constexpr uint32_t worthwhile(SizeClass c) { return bounded(c, 4096, 1, 16); }
+
+inline constinit void* no_block = nullptr;
+
+struct alignas(64) Magazine {
+  void** ready = &no_block + 1;     // top of its stack: ready[-1] is the next block
+  void** returned = &no_block + 1;  // top of its stack: where the next block goes
+  void** limit = &no_block + 1;     // of returned. A closed magazine has neither blocks nor room
+  uint32_t magic = 0;       // of slabs of one granule, by which free knows a block's start (core/granule.h); else 0
+  bool overflowed = false;  // since it was last empty
+
+  // For the slow paths. A closed one has no floor.
+  void** ready_base = &no_block + 1;
+  void** returned_base = &no_block + 1;
+  void** floor = nullptr;
+  void* under_floor = nullptr;
+
+  uint32_t count() const { return static_cast<uint32_t>(ready - ready_base) + count_returned(); }
+  uint32_t count_returned() const { return static_cast<uint32_t>(returned - returned_base); }
+  uint32_t room() const { return static_cast<uint32_t>(limit - returned_base); }
+  bool full() const { return returned == limit; }
+
+  // Each block is in its slot, as it must be for whoever looks at the stack as a whole.
+  void lift_floor() {
+    if (floor != nullptr) *floor = under_floor;
+  }
+  // With the floor lifted: the youngest blocks become ready. This and the next two: true where there are any.
+  bool open_window(SizeClass c) {
+    const uint32_t count = std::min(static_cast<uint32_t>(ready - ready_base), usual_limit(c));
+    floor = ready - count - 1;
+    under_floor = std::exchange(*floor, nullptr);
+    return count > 0;
+  }
+  // Those that waited below the floor become ready.
+  bool lower_floor(SizeClass c) {
+    lift_floor();
+    return open_window(c);
+  }
+  // The stacks change places.
+  bool turn_over(SizeClass c) {
+    lift_floor();
+    const uint32_t limit_of_both = room();
+    std::swap(ready, returned);
+    std::swap(ready_base, returned_base);
+    limit = returned_base + limit_of_both;
+    return open_window(c);
+  }
+  // Where nothing is ready or waits below: room for `wanted` blocks in each stack, from `first` and from `second` on.
+  void move(void** first, void** second, uint32_t wanted) {
+    const uint32_t count = count_returned();
+    memmove(second, returned_base, count * sizeof(void*));
+    ready = ready_base = first;
+    floor = first - 1;
+    under_floor = nullptr;
+    returned_base = second;
+    returned = second + count;
+    limit = second + wanted;
+  }
+};
+static_assert(sizeof(Magazine) == 64);
+
+// Where a class's slots begin in an array of all classes' slots.
+template <uint32_t limit(SizeClass)>
+inline constexpr auto kSlotsFrom = [] {
+  std::array<uint32_t, kClasses + 1> from{};
+  for (SizeClass c = 0; c < kClasses; ++c) from[c + 1] = from[c] + 1 + limit(c);
+  return from;
+}();
+
+// By the class map's mark, so that free need not subtract; mark 0 has none that free would use.
+struct Magazines {
+  Magazine by_mark[kClasses + 1];
+
+  Magazine& operator[](SizeClass c) { return by_mark[mark_of(c)]; }
+  void close(SizeClass c) {
+    (*this)[c] = {};
+    (*this)[c].magic = slab_magic(c);
+  }
+};
+
+}  // namespace annex::support
