@@ -89,7 +89,9 @@ TEST_F(MagazineTest, LosesNothing) {
     if (what % 8 == 0) {
       what % 16 == 0 ? magazine.turn_over(kClass) : magazine.lower_floor(kClass);
     } else if ((what & 1024) != 0) {
-      if (const uintptr_t block = take()) ASSERT_TRUE(out.insert(block).second);
+      if (const uintptr_t block = take()) {
+        ASSERT_TRUE(out.insert(block).second);
+      }
     } else if (!magazine.full()) {
       const uintptr_t block = out.empty() ? next++ : *out.begin();
       out.erase(block);
