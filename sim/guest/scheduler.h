@@ -56,6 +56,7 @@ class Scheduler {
   Cycles run_until() const { return run_until_; }
 
   bool timed_out(unsigned thread) const { return threads_[thread].timed_out; }
+  Cycles now_of(unsigned thread) const { return clock_.now(threads_[thread].core); }
   unsigned core_of(unsigned thread) const { return threads_[thread].core; }
   uint64_t switches() const { return switches_; }
 

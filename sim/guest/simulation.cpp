@@ -169,7 +169,7 @@ void Simulation::leave(GuestThread& thread) {
 
 void Simulation::come_back(GuestThread& thread) {
   thread.away = false;
-  turns_.come_back(thread.id, *thread.seat, cores_[scheduler_.core_of(thread.id)].now());
+  turns_.come_back(thread.id, *thread.seat);
   take_turn(thread, false);
 }
 

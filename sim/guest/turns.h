@@ -33,7 +33,10 @@ class Turns {
     return seats_.emplace_back(0);
   }
   // The first thread of all gets the turn.
-  void begin() { give(seats_[scheduler_.next()]); }
+  void begin() {
+    holder_ = scheduler_.next();
+    give(seats_[holder_]);
+  }
 
   // Waits for the turn.
   static void hold(Seat& seat) {
@@ -50,23 +53,24 @@ class Turns {
       for (const unsigned back : returned_) scheduler_.wake(back, now);
       returned_.clear();
       waits_.store(false, std::memory_order_relaxed);
-      const unsigned chosen = scheduler_.next();
-      if (chosen == thread) return;
+      holder_ = scheduler_.next();
+      if (holder_ == thread) return;
       seats_[thread].store(0, std::memory_order_relaxed);
-      if (chosen != kNobody) next = &seats_[chosen];
+      if (holder_ != kNobody) next = &seats_[holder_];
     }
     // Not while the lock is held, for which the other might have to wait.
     if (next != nullptr) give(*next);
   }
 
-  // By a thread that is away: takes it in, and waits for its turn. Its own time counts where nobody runs.
-  void come_back(unsigned thread, Seat& seat, Cycles own_time) {
+  // By a thread that is away: takes it in, and waits for its turn. Its own time counts where nobody has the turn.
+  void come_back(unsigned thread, Seat& seat) {
     Seat* next = nullptr;
     {
       std::lock_guard guard(mutex_);
-      if (scheduler_.running() == kNobody) {
-        scheduler_.wake(thread, own_time);
-        next = &seats_[scheduler_.next()];
+      if (holder_ == kNobody) {
+        scheduler_.wake(thread, scheduler_.now_of(thread));
+        holder_ = scheduler_.next();
+        next = &seats_[holder_];
       } else {
         returned_.push_back(thread);
         waits_.store(true, std::memory_order_relaxed);
@@ -88,7 +92,8 @@ class Turns {
 
   Scheduler& scheduler_;
   std::mutex mutex_;
-  std::deque<Seat> seats_;  // by thread
+  std::deque<Seat> seats_;     // by thread
+  unsigned holder_ = kNobody;  // of the turn: until it passes it on, whatever the scheduler calls running meanwhile
   std::vector<unsigned> returned_;
   std::atomic<bool>& attention_;
   std::atomic<bool> waits_{false};

@@ -55,7 +55,7 @@ std::vector<unsigned> order_of(bool with_calls) {
         if (with_calls && round % 8 == id) {
           rig.scheduler.leave(id);
           rig.turns.pass(id, rig.time_of(id));
-          rig.turns.come_back(id, seat, rig.time_of(id));
+          rig.turns.come_back(id, seat);
         } else {
           rig.turns.pass(id, rig.time_of(id));
           Turns::hold(seat);
