@@ -110,8 +110,9 @@ static void system_calls(long count) {
 static void lone_mallocs(long count) {
   static const size_t sizes[] = {40, 72, 104, 136};
   for (long i = 0; i < count * 100; ++i) {
-    __asm__ volatile("lfence" ::: "memory");
-    void* volatile block = malloc(sizes[i % 4]);
+    size_t size = sizes[i % 4];
+    __asm__ volatile("lfence" : "+r"(size)::"memory");  // the argument is there
+    void* volatile block = malloc(size);
     __asm__ volatile("lfence" ::: "memory");
     free(block);
   }

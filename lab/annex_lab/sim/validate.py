@@ -259,7 +259,6 @@ def against_host(validator: Validator, rounds: int) -> Section:
 # --- (d) Mallacc ------------------------------------------------------------------------------------------------------
 
 
-# The path that the paper measured is gperftools' of its time; today's has fewer instructions, and no sampling here.
 MALLACC_ALLOCATOR = "gperftools"
 MALLACC_PROGRAMS = (("tp-small", 0.003), ("xalan", 1.0), ("xapian", 0.1), ("perl-hashes", 0.05))
 MALLACC_BOUND = ("xalan", "xapian")  # programs of the paper's, or as near as can be had
@@ -271,7 +270,8 @@ def of_mallacc(validator: Validator) -> Section:
         "On haswell-1 under gperftools' TCMalloc (the paper's section 3). First, a malloc of tp_small's sizes that "
         "hits the thread cache takes 18 to 20 cycles: its latency, so each call alone, between fences (the kernel "
         "`lone-mallocs`, from the difference of two counts). In a stream of calls, such as tp-small's own, neighbours "
-        "overlap and a call's share of the cycles is less. Second, more than 60 % of malloc's time is in calls under "
+        "overlap and a call's share of the cycles is less. (The path has 32 instructions; that of the paper's older "
+        "version, which also sampled, about 40.) Second, more than 60 % of malloc's time is in calls under "
         "100 cycles, on real programs that run long enough to have their caches filled: xalan, and even more on "
         "xapian. All without the kernel's share (page faults), as in the paper's user-level simulator.",
         ["program", "calls of malloc", "instructions each", "cycles each", "time in calls under 100 cycles"],
