@@ -1,6 +1,7 @@
 #include "machine/machine_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -13,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct MachineFileTest : testing::Test {
-  fs::path folder = fs::path(testing::TempDir()) / "annex-machines";
+  fs::path folder = fs::path(testing::TempDir()) / ("annex-machines-" + std::to_string(getpid()));
   Machine machine;
 
   void SetUp() override { fs::create_directories(folder); }
