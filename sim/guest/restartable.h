@@ -18,7 +18,7 @@ class Restartable {
   int64_t call(Address area, uint32_t bytes, uint32_t flags, unsigned core);
 
   bool used() const { return area_ != 0; }
-  // It runs on: tells the program where, if it was away from that core since, or others ran there.
+  // It runs on: tells the program where, if that is another core than before, or others ran there.
   void runs_on(unsigned core, bool others_ran) {
     if (area_ != 0 && (others_ran || core != told_)) tell(core);
   }

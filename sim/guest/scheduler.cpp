@@ -136,7 +136,8 @@ unsigned Scheduler::next() {
     running_ = core.queue.front();
     threads_[running_].state = State::kRunning;
     if (clock_.now(first) < earliest) clock_.idle_until(first, earliest);
-    if (core.last != running_) {
+    switched_ = core.last != running_;
+    if (switched_) {
       if (core.last != kNobody) clock_.switch_thread(first);
       core.last = running_;
       ++switches_;

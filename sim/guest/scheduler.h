@@ -59,6 +59,8 @@ class Scheduler {
   Cycles now_of(unsigned thread) const { return clock_.now(threads_[thread].core); }
   unsigned core_of(unsigned thread) const { return threads_[thread].core; }
   uint64_t switches() const { return switches_; }
+  // Whether the running thread is another one than its core ran before.
+  bool switched() const { return switched_; }
 
  private:
   enum class State : uint8_t { kReady, kRunning, kAsleep, kAway, kGone };
@@ -90,6 +92,7 @@ class Scheduler {
   unsigned running_ = kNobody;
   Cycles run_until_ = 0;
   uint64_t switches_ = 0;
+  bool switched_ = false;
 };
 
 }  // namespace annex::sim

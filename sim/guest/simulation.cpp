@@ -12,7 +12,6 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       memory_(machine_),
       scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
-      ran_last_(machine_.cores, kNobody),
       contends_(machine_.cores),
       lines_taken_(machine_.cores),
       random_state_(seed) {
@@ -63,8 +62,7 @@ void Simulation::take_turn(GuestThread& thread, bool in_code) {
   run_until_ = scheduler_.run_until();
   if (contends_[core] && run_until_ != kNever) run_until_ -= std::min(run_until_, Cycles{machine_.quantum});
   contends_[core] = false;
-  thread.sequences.runs_on(core, ran_last_[core] != thread.id);
-  ran_last_[core] = thread.id;
+  thread.sequences.runs_on(core, scheduler_.switched());
 }
 
 void Simulation::pass_turn(GuestThread& thread, bool in_code) {

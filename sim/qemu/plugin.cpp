@@ -148,7 +148,8 @@ extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data,
   cpu_loop_exit(current_cpu);
 }
 
-// Before the instruction after an rdtsc, whose answer was the host's.
+// Before the instruction after an rdtsc, whose answer was the host's. (It stays so where rdtsc is the last instruction
+// of a block, at the end of a page or of the most instructions in one.)
 extern "C" [[gnu::used]] void annex_sim_time_stamp_read(unsigned vcpu, void*, uint64_t* registers) {
   if (plugin->detached) return;
   const uint64_t stamp = plugin->system_calls->time_stamp(*plugin->threads[vcpu]);

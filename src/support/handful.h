@@ -18,7 +18,7 @@ struct Handful {
   uint32_t count() const { return static_cast<uint32_t>(std::popcount(mask)); }
 };
 
-// How many blocks make a handful: as many as make 16 KiB, at least one.
+// How many blocks make a handful: as many as make 8 KiB, at least one.
 inline constexpr uint32_t kLargestHandful = 64;
 constexpr uint32_t handful_of(SizeClass c) {
   return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kLargestHandful);

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "fake_clock.h"
+
 namespace annex::sim {
 namespace {
 
@@ -11,15 +13,8 @@ constexpr Cycles kQuantum = 100;
 constexpr Cycles kSlice = 1000;
 constexpr Cycles kSwitch = 10;
 
-struct FakeClock final : Clock {
-  std::vector<Cycles> at;
-  Cycles now(unsigned core) const override { return at[core]; }
-  void idle_until(unsigned core, Cycles until) override { at[core] = until; }
-  void switch_thread(unsigned core) override { at[core] += kSwitch; }
-};
-
 struct Rig {
-  explicit Rig(unsigned cores) : clock{}, scheduler(cores, kQuantum, kSlice, clock) { clock.at.resize(cores); }
+  explicit Rig(unsigned cores) : clock(cores, kSwitch), scheduler(cores, kQuantum, kSlice, clock) {}
   FakeClock clock;
   Scheduler scheduler;
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "fake_clock.h"
+
 namespace annex::sim {
 namespace {
 
@@ -13,15 +15,8 @@ constexpr Cycles kQuantum = 100;
 constexpr unsigned kThreads = 4;
 constexpr unsigned kRounds = 500;
 
-struct FakeClock final : Clock {
-  std::vector<Cycles> at = std::vector<Cycles>(kThreads);
-  Cycles now(unsigned core) const override { return at[core]; }
-  void idle_until(unsigned core, Cycles until) override { at[core] = until; }
-  void switch_thread(unsigned) override {}
-};
-
 struct Rig {
-  FakeClock clock;
+  FakeClock clock{kThreads, 0};
   Scheduler scheduler{kThreads, kQuantum, kNever, clock};
   std::atomic<bool> attention{false};
   Turns turns{scheduler, attention};

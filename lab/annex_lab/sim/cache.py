@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from annex_lab import paths, sample
-from annex_lab.sim import machines, run
+from annex_lab.sim import run
 
 FOLDER = paths.BUILD / "sim" / "cache"
 FORMAT = 2  # counts on where the same ingredients no longer mean the same run
@@ -77,16 +77,8 @@ def _libraries(file: str) -> dict[str, str]:
     return {name: digest(Path(name)) for name in sorted(set(found))}
 
 
-def _machine(file: Path) -> dict:
-    tool = [paths.RELEASE / "annex-machine", "--presets", machines.PRESETS, file]
-    done = subprocess.run(tool, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise CannotCache(done.stderr.strip())  # the run itself will say so
-    return json.loads(done.stdout)
-
-
 def ingredients(guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int) -> dict:
-    """All that a run depends on, as JSON; raises CannotCache, or CannotRun where the simulator isn't there."""
+    """All that a run depends on, as JSON; raises CannotCache, or CannotRun as the run itself would."""
     qemu = subprocess.run([run.qemu(), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     cwd = Path(guest.cwd or Path.cwd())
 
@@ -97,7 +89,7 @@ def ingredients(guest: run.Guest, machine: Path, scratch: Path, threads: int, se
         return {
             "format": FORMAT,
             "simulator": digest(run.PLUGIN),
-            "machine": _machine(machine),
+            "machine": run.parameters(machine),
             "qemu": [qemu, run.CPU],
             "program": [digest(Path(guest.argv[0])), _libraries(guest.argv[0])],
             "arguments": [[same(part), _of_argument(part, cwd)] for part in guest.argv[1:]],

@@ -199,7 +199,7 @@ def _simulate(
     results = done.results
     if results is None:
         if done.status == 2:
-            return 2  # the plugin has said why
+            raise _Failed("refused, as said above")  # by the plugin
         raise _Failed(f"ended with status {done.status} before there was anything to report", 1)
     results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
     results["allocator"]["name"] = allocator

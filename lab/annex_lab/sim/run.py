@@ -60,8 +60,8 @@ def qemu() -> str:
     return found
 
 
-def _whole(machine: Path) -> dict:
-    """The machine with all its parameters."""
+def parameters(machine: Path) -> dict:
+    """The machine with all its parameters; raises CannotRun where the file is wrong."""
     tool = paths.RELEASE / "annex-machine"
     done = subprocess.run([tool, "--presets", machines.PRESETS, machine], capture_output=True, text=True)
     if done.returncode != 0:
@@ -95,9 +95,9 @@ def run(
     stdout=None,
 ) -> Simulated:
     """Runs the program to its end. Ctrl-C ends it, with the results so far."""
-    binary, parameters = qemu(), _whole(machine)
+    binary, whole = qemu(), parameters(machine)
     scratch.mkdir(parents=True, exist_ok=True)
-    root = _system_root(scratch / "root", parameters)
+    root = _system_root(scratch / "root", whole)
     out = scratch / "results.json"
     progress_read, progress_write = os.pipe()
     control_read, control_write = os.pipe()
