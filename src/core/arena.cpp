@@ -418,8 +418,9 @@ bool set_up() {
   return set_up_locked();
 }
 
-Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
-  os::Guard guard(arena_lock);
+namespace {
+
+Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   if (!set_up_locked() || !limit_allows(bytes)) return nullptr;
   Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, used, clean)
@@ -427,6 +428,27 @@ Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t
   if (run == nullptr) return nullptr;
   mark(run, granules, purpose);
   account_taken(bytes, purpose);
+  return run;
+}
+
+}  // namespace
+
+Granule* take_slab_run(SizeClass c, bool* clean) {
+  os::Guard guard(arena_lock);
+  const uint32_t granules = slab_granules(c);
+  Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
+  if (run == nullptr) return nullptr;
+  run->size_class = c;
+  run->until = run->floor = 0;
+  return run;
+}
+
+Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean) {
+  os::Guard guard(arena_lock);
+  Granule* run = take_run_locked(granules, alignment, Purpose::kSpan, bytes, clean);
+  if (run == nullptr) return nullptr;
+  run->magic = 0;
+  run->bytes = bytes;
   return run;
 }
 

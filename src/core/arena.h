@@ -106,13 +106,15 @@ extern constinit uint32_t arena_count;  // grows under the lock; read with acqui
 // even a small arena could be reserved.
 bool set_up();
 
-// What a run is for.
+// What a run is taken for.
 enum class Purpose : uint8_t { kSlab, kSpan };
 
-// A run of `granules` (already marked as a slab or a span), its address a multiple of `alignment` granules; nullptr
-// where memory or address space is exhausted or ANNEX_MAX_HEAP is reached. `used` is how many bytes of it will be
-// written. *clean tells whether it reads as zero.
-Granule* take_run(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean);
+// Take a run for a slab of the class, or for a span of `bytes` usable bytes and no more than `granules`, its address a
+// multiple of `alignment` granules; nullptr where memory or address space is exhausted or ANNEX_MAX_HEAP is reached.
+// *clean tells whether it reads as zero. Whatever a walk reads of a run (kind, length, class, bytes, no block in use)
+// is true when the lock is let go; the rest of its metadata is the caller's to write.
+Granule* take_slab_run(SizeClass c, bool* clean);
+Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean);
 
 // Takes a run back, for which the caller holds nothing any more. `clean`: it reads as zero and holds no memory (its
 // pages have been moved away); else it becomes dirty.

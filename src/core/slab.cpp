@@ -9,15 +9,13 @@ namespace annex {
 
 Granule* make_slab(SizeClass c, Heap* owner) {
   bool clean = false;
-  Granule* slab = take_run(slab_granules(c), 1, Purpose::kSlab, slab_granules(c) * kGranule, &clean);
+  Granule* slab = take_slab_run(c, &clean);
   if (slab == nullptr) return nullptr;
   slab->free = nullptr;
-  slab->until = slab->floor = 0;
   slab->owner = owner;
   slab->remote = 0;
   slab->carved = 0;
   slab->capacity = static_cast<uint16_t>(slab_capacity(c));
-  slab->size_class = c;
   slab->fresh = clean;
   slab->magic = slab_magic(c);
   return slab;

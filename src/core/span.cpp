@@ -27,12 +27,9 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   const size_t granules = granules_for(usable);
   const size_t alignment_granules = std::max<size_t>(alignment >> kGranuleShift, 1);
   if (granules + alignment_granules > kLongestRun) return nullptr;
-  Granule* head = take_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), Purpose::kSpan,
-                           usable, zero);
-  if (head == nullptr) return nullptr;
-  head->magic = 0;
-  head->bytes = usable;
-  return start_of(head);
+  Granule* head =
+      take_span_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), usable, zero);
+  return head == nullptr ? nullptr : start_of(head);
 }
 
 void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan, false); }

@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::strncmp(argv[1], kExpect, sizeof kExpect - 1) == 0) {
     return check_suites(argv[1] + sizeof kExpect - 1);
   }
+  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a test that is killed for its time has said its name
   testing::InitGoogleTest(&argc, argv);
   const int failed = RUN_ALL_TESTS();
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "consistency.h"
+#include "observe/walk.h"
 #include "os/options.h"
 
 namespace annex {
@@ -22,18 +23,11 @@ struct Taken {
 
 Granule* take(uint32_t granules, Purpose purpose = Purpose::kSpan, uint32_t alignment = 1) {
   bool clean;
-  Granule* run = take_run(granules, alignment, purpose, granules * kGranule, &clean);
-  if (run == nullptr) return nullptr;
-  if (purpose == Purpose::kSlab) {
-    // As a heap would set it up: the walk in expect_consistent reads these.
-    run->size_class = 0;
-    while (slab_granules(run->size_class) != granules) ++run->size_class;
-    run->carved = run->capacity = run->until = run->floor = 0;
-    run->magic = 0;
-  } else {
-    run->magic = 0;
-    run->bytes = granules * kGranule;
-  }
+  if (purpose == Purpose::kSpan) return take_span_run(granules, alignment, granules * kGranule, &clean);
+  SizeClass c = 0;
+  while (slab_granules(c) != granules) ++c;
+  Granule* run = take_slab_run(c, &clean);
+  if (run != nullptr) run->carved = run->capacity = run->magic = 0;  // expect_consistent reads these
   return run;
 }
 
@@ -76,10 +70,8 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
 TEST(Arena, CleanMemoryReadsAsZero) {
   for (int round = 0; round < 20; ++round) {
     bool clean = false;
-    Granule* run = take_run(8, 1, Purpose::kSpan, 8 * kGranule, &clean);
+    Granule* run = take_span_run(8, 1, 8 * kGranule, &clean);
     ASSERT_NE(run, nullptr);
-    run->magic = 0;
-    run->bytes = 8 * kGranule;
     char* start = start_of(run);
     if (clean) {
       for (size_t i = 0; i < 8 * kGranule; i += 512) ASSERT_EQ(start[i], 0);
@@ -90,13 +82,46 @@ TEST(Arena, CleanMemoryReadsAsZero) {
   }
 }
 
+// What annex_stats and annex_heap_walk see of a run that was taken this very moment: a walk that has another length of
+// it would look for the next run in the middle of this one.
+annex_region seen_by_a_walk(const Granule* run) {
+  annex_region found = {};
+  found.start = start_of(run);
+  observe::walk(
+      [](const annex_region* region, void* context) {
+        auto* wanted = static_cast<annex_region*>(context);
+        if (region->start == wanted->start) *wanted = *region;
+        return region->bytes == 0 ? 1 : 0;
+      },
+      &found);
+  return found;
+}
+
+TEST(Arena, AWalkSeesARunAsSoonAsItIsTaken) {
+  bool clean;
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    const uint32_t granules = slab_granules(c);
+    Granule* span = take_span_run(granules + 1, 1, granules * kGranule + 4096, &clean);  // what the slab may stand in
+    annex_region region = seen_by_a_walk(span);
+    EXPECT_EQ(region.kind, ANNEX_REGION_SPAN);
+    EXPECT_EQ(region.bytes, (granules + 1) * kGranule);
+    EXPECT_EQ(region.block_size, granules * kGranule + 4096);
+    give_run(span, granules + 1, Purpose::kSpan, false);
+    Granule* slab = take_slab_run(c, &clean);
+    region = seen_by_a_walk(slab);
+    EXPECT_EQ(region.kind, ANNEX_REGION_SLAB);
+    EXPECT_EQ(region.bytes, granules * kGranule) << "class " << int{c};
+    EXPECT_EQ(region.block_size, block_size(c));
+    EXPECT_EQ(region.used, 0u);
+    give_run(slab, granules, Purpose::kSlab, false);
+  }
+}
+
 TEST(Arena, DirtyMemoryIsUsedBeforeFresh) {
   Granule* first = take(5);
   give_run(first, 5, Purpose::kSpan, false);
   bool clean = true;
-  Granule* second = take_run(5, 1, Purpose::kSpan, 5 * kGranule, &clean);
-  second->magic = 0;
-  second->bytes = 5 * kGranule;
+  Granule* second = take_span_run(5, 1, 5 * kGranule, &clean);
   EXPECT_FALSE(clean);
   give_run(second, 5, Purpose::kSpan, false);
 }
@@ -142,9 +167,7 @@ TEST_F(Neighbours, ADirtyRunIsUsedWithTheCleanOnesBesideIt) {
   const size_t purged = commitment.purged_total;
   bool clean = true;
   constexpr uint32_t kWanted = 3 * kLength + 5;  // from both sides
-  Granule* run = take_run(kWanted, 1, Purpose::kSpan, kWanted * kGranule, &clean);
-  run->magic = 0;
-  run->bytes = kWanted * kGranule;
+  Granule* run = take_span_run(kWanted, 1, kWanted * kGranule, &clean);
   EXPECT_FALSE(clean);
   EXPECT_EQ(run, place + kLength - 5);
   EXPECT_EQ(commitment.dirty, 0u);
@@ -159,9 +182,7 @@ TEST_F(Neighbours, ARunThatIsMostlyCleanStaysClean) {
   free_dirty(2);
   bool clean = false;
   constexpr uint32_t kWanted = 2 * kLength + 2;  // less than half of it would be dirty
-  Granule* run = take_run(kWanted, 1, Purpose::kSpan, kWanted * kGranule, &clean);
-  run->magic = 0;
-  run->bytes = kWanted * kGranule;
+  Granule* run = take_span_run(kWanted, 1, kWanted * kGranule, &clean);
   EXPECT_TRUE(clean);
   give_run(run, kWanted, Purpose::kSpan, false);
 }

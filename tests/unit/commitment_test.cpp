@@ -14,9 +14,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 Granule* span(uint32_t granules) {
   bool clean;
-  Granule* run = take_run(granules, 1, Purpose::kSpan, granules * kGranule, &clean);
-  run->magic = 0;
-  run->bytes = granules * kGranule;
+  Granule* run = take_span_run(granules, 1, granules * kGranule, &clean);
   return run;
 }
 
@@ -148,7 +146,7 @@ TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
   Granule* slabs[64];
   bool clean;
   const auto take = [&](Granule*& slab) {
-    slab = take_run(1, 1, Purpose::kSlab, kGranule, &clean);
+    slab = take_slab_run(0, &clean);
     slab->magic = 0;
   };
   note_fresh_slabs();
