@@ -56,6 +56,12 @@ void Scheduler::yield(unsigned thread) {
   run_until_ = 0;
 }
 
+void Scheduler::contend() {
+  if (run_until_ == kNever) return;  // it is alone
+  run_until_ = 0;
+  cores_[threads_[running_].core].contends = true;
+}
+
 void Scheduler::enqueue(unsigned thread) {
   Thread& t = threads_[thread];
   unsigned chosen = t.core;
@@ -143,7 +149,8 @@ unsigned Scheduler::next() {
       ++switches_;
     }
     second = std::min(second, alarm);
-    run_until_ = second == kNever ? kNever : second + quantum_;
+    run_until_ = second == kNever ? kNever : second + (core.contends ? 0 : quantum_);
+    core.contends = false;
     if (core.queue.size() > 1) run_until_ = std::min(run_until_, core.slice_end);
     run_until_ = std::max(run_until_, clock_.now(first) + 1);
     return running_;

@@ -1,8 +1,8 @@
 // The simulated machine's scheduler: which of the program's threads is on which core, and who runs next.
 //
 // One thread of the program runs at a time, on one host core: the one whose core is furthest behind in simulated time,
-// until that core is a quantum ahead of the next. So the order of everything is that of simulated time, and the same on
-// every run. This file decides; guest/turns.h makes host threads wait for their turn.
+// until that core is a quantum ahead of the next (its lead). So the order of everything is that of simulated time, and
+// the same on every run. This file decides; guest/turns.h makes host threads wait for their turn.
 //
 //   ready    has a core (or waits in its queue)       asleep   until a time, or until it is woken, or both
 //   running  the one                                  away     in a system call of the host's that may block
@@ -48,6 +48,8 @@ class Scheduler {
   void wake(unsigned thread, Cycles at);
   // The running thread lets others of its core go first.
   void yield(unsigned thread);
+  // The running thread's core competes with others for a line: its turn ends, and its next one gets no lead.
+  void contend();
 
   // Who runs now; kNobody where no thread can before one that is away comes back. The one returned is running until
   // its core's clock reaches run_until(). Times up: see timed_out().
@@ -75,6 +77,7 @@ class Scheduler {
     std::deque<unsigned> queue;  // its threads that are ready or running; the first is on it
     unsigned last = kNobody;     // whose state it holds
     Cycles slice_end = 0;
+    bool contends = false;  // so its next turn gets no lead
   };
 
   void enqueue(unsigned thread);

@@ -12,8 +12,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
       memory_(machine_),
       scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
-      contends_(machine_.cores),
-      lines_taken_(machine_.cores),
+      contended_(machine_.cores),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
 }
@@ -60,8 +59,6 @@ void Simulation::take_turn(GuestThread& thread, bool in_code) {
   const unsigned core = scheduler_.core_of(thread.id);
   thread.core = &cores_[core];
   run_until_ = scheduler_.run_until();
-  if (contends_[core] && run_until_ != kNever) run_until_ -= std::min(run_until_, Cycles{machine_.quantum});
-  contends_[core] = false;
   thread.sequences.runs_on(core, scheduler_.switched());
 }
 
@@ -118,17 +115,14 @@ void Simulation::charge(GuestThread& thread, Address next) {
   thread.pending = nullptr;
 }
 
-// It has taken a line from other cores, to write it: threads compete for it, or for its neighbours. Within one turn the
-// line would stay here, so the turn ends, whoever is behind in time comes first, and this core's next turn gives it no
-// lead.
+// It has taken a line, to write it, from a core that had just got it: threads compete for it, or for its neighbours.
+// Within one turn the line would stay here, so the turn ends, and whoever is behind in time comes first.
 void Simulation::yield_where_contended(unsigned core) {
-  const PerOrigin& taken = memory_.coherence(core).invalidated;
-  const uint64_t lines = taken[0] + taken[1];
-  if (lines == lines_taken_[core]) return;
-  lines_taken_[core] = lines;
-  if (run_until_ == kNever) return;
-  run_until_ = 0;
-  contends_[core] = true;
+  const uint64_t contended = memory_.coherence(core).contended;
+  if (contended == contended_[core]) return;
+  contended_[core] = contended;
+  scheduler_.contend();
+  run_until_ = scheduler_.run_until();
 }
 
 void Simulation::enter_allocator(GuestThread& thread, Function function) {

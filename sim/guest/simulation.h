@@ -153,8 +153,7 @@ class Simulation final : private Clock {
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
   std::array<CallStatistics, 5> calls_{};              // by Function
-  std::vector<bool> contends_;                         // by core: its last turn ended with a line taken from another
-  std::vector<uint64_t> lines_taken_;                  // by each core from others, when that was last looked at
+  std::vector<uint64_t> contended_;                    // by core: its lines that others want, when last looked at
   Cycles run_until_ = 0;                               // of the thread that has the turn
   uint64_t random_state_;
 };

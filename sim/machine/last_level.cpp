@@ -76,8 +76,9 @@ MemorySystem::Fill MemorySystem::from_directory(Side& side, Slot slot, const Req
   each_core(others, [&](unsigned other) {
     ++sides_[other].coherence.asked;
     if (store) {
-      take_from(sides_[other], slot);
+      const Cycles got = take_from(sides_[other], slot);
       ++side.coherence.invalidated[origin];
+      side.coherence.contended += got + quantum_ > at;
     } else {
       downgrade(sides_[other], slot);
     }
@@ -85,15 +86,17 @@ MemorySystem::Fill MemorySystem::from_directory(Side& side, Slot slot, const Req
   return {start + takes, Level::kPeer, State::kInvalid};
 }
 
-void MemorySystem::take_from(Side& side, Slot llc_slot) {
+Cycles MemorySystem::take_from(Side& side, Slot llc_slot) {
   const Slot slot = side.l2.find(llc_.line_in(llc_slot));
   take_from_l1s(side, slot);
   llc_[llc_slot].toucher = side.l2[slot].toucher;
   if (side.l2[slot].state == State::kModified) llc_[llc_slot].state = State::kModified;
+  const Cycles got = side.l2[slot].ready;
   side.l2.remove(slot);
   ++side.l2.statistics.invalidations;
   directory_[llc_slot].sharers &= ~bit_of(side.number);
   directory_[llc_slot].owner = kNobody;
+  return got;
 }
 
 void MemorySystem::downgrade(Side& side, Slot llc_slot) {

@@ -20,6 +20,7 @@ MemorySystem::MemorySystem(const Machine& machine)
     : transfer_(machine.coherence.transfer),
       invalidate_(machine.coherence.invalidate),
       walk_(machine.pages.walk),
+      quantum_(machine.quantum),
       llc_(machine.llc),
       directory_(llc_.slots()),
       llc_prefetcher_(machine.llc.prefetcher),

@@ -44,6 +44,7 @@ struct CoherenceStatistics {
   PerOrigin upgrades = {};
   PerOrigin transfers = {};
   PerOrigin invalidated = {};
+  uint64_t contended = 0;
   PerOrigin queue_cycles = {};
   uint64_t asked = 0;
 
@@ -52,6 +53,7 @@ struct CoherenceStatistics {
     visit("upgrades", self.upgrades, "stores to lines that this core had shared");
     visit("transfers", self.transfers, "lines that came from another core's cache");
     visit("invalidated", self.invalidated, "copies in other cores that this core's stores took away");
+    visit("contended", self.contended, "of these: copies that the other core had got less than a quantum before");
     visit("queue_cycles", self.queue_cycles, "cycles that requests waited for earlier transactions of the same line");
     visit("asked", self.asked, "requests of other cores that this core's caches had to answer");
   }
@@ -257,8 +259,8 @@ class MemorySystem {
   // Takes a line out of a core's L1s; what they know of it goes to the L2's line.
   void take_from_l1s(Side& side, Slot l2_slot);
   // Takes a line out of all caches of a core (to kInvalid), or leaves it there for reading (to kShared); what they know
-  // of it goes to the last level's line.
-  void take_from(Side& side, Slot llc_slot);
+  // of it goes to the last level's line. take_from: when that core had got it, or its rights.
+  Cycles take_from(Side& side, Slot llc_slot);
   void downgrade(Side& side, Slot llc_slot);
 
   // Shows the prefetchers what a demand access met, and does what they say.
@@ -272,6 +274,7 @@ class MemorySystem {
   Cycles transfer_;  // cycles: CoherenceParameters
   Cycles invalidate_;
   Cycles walk_;
+  Cycles quantum_;
   std::array<Cycles, kFaults> fault_cycles_;
 
   bool prefetching_ = false;  // anywhere

@@ -194,7 +194,7 @@ struct Machine {
   std::string description;
   uint32_t cores = 1;
   double ghz = 2.0;
-  uint32_t quantum = 1000;
+  uint32_t quantum = 500;
 
   CoreParameters core;
   PredictorParameters predictor;

@@ -403,6 +403,22 @@ TEST(Mesi, StatisticsNameTheRequester) {
   EXPECT_EQ(memory.l2(0).invalidations, 1u);
 }
 
+TEST(Mesi, ALineIsContendedWhereTheOtherCoreHadJustGotIt) {
+  const Machine machine = small_machine(2);
+  MemorySystem memory(machine);
+  memory.store(0, 0, 0, kProgram);
+  memory.store(1, 0, 10'000, kProgram);  // the other one had it for long
+  EXPECT_EQ(memory.coherence(1).contended, 0u);
+  memory.store(0, 0, 10'000 + machine.quantum, kProgram);
+  EXPECT_EQ(memory.coherence(0).contended, 1u);
+  memory.load(1, 0, 20'000, kProgram);   // reading is not competing
+  memory.store(0, 0, 20'300, kProgram);  // but taking from a reader is
+  EXPECT_EQ(memory.coherence(1).contended, 0u);
+  EXPECT_EQ(memory.coherence(0).contended, 2u);
+  memory.store(1, 0, 20'000, kProgram);  // of a core that is behind in time
+  EXPECT_EQ(memory.coherence(1).contended, 1u);
+}
+
 TEST(Mesi, ADirtyLineThatWasSharedIsWrittenToMemoryAtTheEnd) {
   MemorySystem memory(small_machine(2));
   memory.store(0, 0, 0, kProgram);

@@ -47,6 +47,30 @@ TEST(Scheduler, TheCoreThatIsBehindRunsAndAtMostAQuantumAhead) {
   EXPECT_EQ(rig.run(1), 1u);
 }
 
+TEST(Scheduler, ACoreThatCompetesEndsItsTurnAndGetsNoLeadOnce) {
+  Rig rig(2);
+  rig.scheduler.add(0);
+  rig.scheduler.add(0);
+  EXPECT_EQ(rig.run(20), 0u);
+  rig.scheduler.contend();
+  EXPECT_EQ(rig.scheduler.run_until(), 0u);
+  EXPECT_EQ(rig.run(50), 1u);  // it is behind
+  EXPECT_EQ(rig.scheduler.run_until(), 20 + kQuantum);
+  EXPECT_EQ(rig.run(40), 0u);
+  EXPECT_EQ(rig.scheduler.run_until(), 50u);
+  EXPECT_EQ(rig.run(30), 1u);
+  EXPECT_EQ(rig.run(1), 0u);
+  EXPECT_EQ(rig.scheduler.run_until(), 80 + kQuantum);
+}
+
+TEST(Scheduler, AloneACoreHasNobodyToCompeteWith) {
+  Rig rig(2);
+  rig.scheduler.add(0);
+  rig.run(10);
+  rig.scheduler.contend();
+  EXPECT_EQ(rig.scheduler.run_until(), kNever);
+}
+
 TEST(Scheduler, ThreadsOfOneCoreTakeTurnsByTheSlice) {
   Rig rig(1);
   rig.scheduler.add(0);

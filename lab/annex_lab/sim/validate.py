@@ -333,6 +333,42 @@ def determinism(validator: Validator) -> Section:
     return section
 
 
+QUANTA = (100, 250, 500, 1000)
+STANDARD_QUANTUM = 500  # sim/machine/parameters.h
+QUANTUM_BOUND = 0.1  # of its cycles, from the shortest's
+QUANTUM_RUNS = (
+    ("mstress", 0.001, "annex"),
+    ("xmalloc", 0.001, "tcmalloc"),
+    ("sh6bench", 0.001, "tcmalloc"),
+    ("cache-scratch", 0.0001, "tcmalloc"),
+)
+
+
+def of_quantum(validator: Validator) -> Section:
+    section = Section(
+        "How far cores may run apart",
+        "Cycles of programs whose threads compete, with 16 threads, by how far one core may run ahead of the slowest, "
+        "the quantum; beside each the million instructions simulated a second. Shorter is truer and slower. Bound: "
+        f"with the standard quantum within {100 * QUANTUM_BOUND:.0f} % of what the shortest says.",
+        ["program", "allocator", *(f"{quantum:,} cycles" for quantum in QUANTA)],
+    )
+    for name, scale, allocator in QUANTUM_RUNS:
+        who = validator.workload(name, scale, 16)
+        cycles, cells = {}, []
+        for quantum in QUANTA:
+            machine = validator.scratch / f"quantum-{quantum}.toml"
+            machine.write_text(f'base = "speedmalloc-16"\nquantum = {quantum}\n')
+            results = validator.simulate(who, str(machine), allocator)
+            cycles[quantum] = results["cycles"]
+            off = results["cycles"] / cycles[QUANTA[0]] - 1
+            cells.append(f"{results['cycles']:,} ({100 * off:+.0f} %), {results['mips']:.1f}")
+        section.rows.append([name, allocator, *cells])
+        off = cycles[STANDARD_QUANTUM] / cycles[QUANTA[0]] - 1
+        if abs(off) > QUANTUM_BOUND:
+            section.failed.append(f"{name} under {allocator}: {100 * off:+.0f} %")
+    return section
+
+
 def speed(validator: Validator, billions: float) -> Section:
     section = Section(
         "Speed and memory",
@@ -381,6 +417,7 @@ def validate(report: Path, rounds: int, billions: float) -> int:
             of_kernels,
             lambda v: against_host(v, rounds),
             of_mallacc,
+            of_quantum,
             determinism,
             lambda v: speed(v, billions),
         ):
