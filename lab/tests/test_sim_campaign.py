@@ -52,6 +52,10 @@ def part(workload: str, allocator: str, threads: int, cycles: int, seed: int = 1
                 "other": cycles // 10,
             },
         },
+        "all": {
+            "allocator": {"cycles": {"base": 2_000_000, "atomic": 1_000_000, "page_fault": 4_000_000}},
+            "program": {"cycles": {"base": 5_000_000, "dram": 3_000_000, "coherence": 6_000_000, "idle": 500_000}},
+        },
         "memory": {"pages": {"peak_resident": 3 << 20, "average_resident": 1 << 20}},
         **more,
     }
@@ -132,7 +136,7 @@ def test_the_figures_points_are_of_the_same_workloads(report, tmp_path):
     assert panel["speedups"]["annex"]["4"]["mean"] == pytest.approx(2)
     assert panel["speedups"]["jemalloc"]["1"]["mean"] == 1
     assert "| 4 | 1.000 | 2.000 | 1.500 |" in text
-    assert "- b under $x_, auto, 4 threads, seed 1: exit status 139, what <it> said" in text
+    assert "- b under $x_, on auto, threads: 4, seeds: 1 (1 run): exit status 139, what <it> said" in text
     assert "| b | 1.000 | 0.500 | failed |" in text
     picture = (tmp_path / "out/campaign.svg").read_text()
     assert xml.etree.ElementTree.fromstring(picture).tag.endswith("svg")
@@ -171,6 +175,14 @@ def test_beside_speedmallocs_table(report):
     )
     row = next(line for line in text.splitlines() if line.startswith("| alloc-test | 1.04 | 2.00"))
     assert row.endswith("| tcmalloc and mimalloc3 |")
+
+
+def test_where_the_time_of_table_3s_workloads_went(report):
+    cycles = {"jemalloc": 2_000_000, "tcmalloc": 3_000_000, "mimalloc3": 4_000_000}
+    _, _, text, _ = report(*(part("larson", name, 16, count) for name, count in cycles.items()))
+    # 16 cores: 32 million cycles, of which 21 are accounted for, and half a million called idle.
+    assert "| larson | jemalloc | 2 | 1 | 5 | 3 | 6 | 4 | 11 | 3 | 3 |" in text
+    assert "| larson | tcmalloc | 2 | 1 | 5 | 3 | 6 | 4 | 27 | 3 | 3 |" in text
 
 
 def test_only_failures_are_a_report_too(report, tmp_path):

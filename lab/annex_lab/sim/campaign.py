@@ -53,6 +53,7 @@ class Run:
     peak_bytes: int
     average_bytes: int
     host_s: float
+    cycles_by_cause: dict[str, dict[str, int]]  # of all cores: of the allocator's code and of the program's -> cause
 
     @property
     def place(self) -> tuple[str, int]:
@@ -97,6 +98,7 @@ def _run(part: dict) -> Run:
         pages["peak_resident"],
         round(pages["average_resident"]),
         part["host_s"],
+        {origin: counts["cycles"] for origin, counts in part["all"].items()},
     )
 
 

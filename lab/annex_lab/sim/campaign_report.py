@@ -177,11 +177,21 @@ def _heading(campaign: Campaign, made_by: str) -> list[str]:
 
 
 def _failure_lines(campaign: Campaign) -> list[str]:
-    return ["## What failed", ""] + [
-        f"- {one.workload} under {one.allocator}, {one.machine}, {count_of(one.threads, 'thread')}, seed {one.seed}: "
-        f"exit status {one.exit_status}, {one.why}"
-        for one in campaign.failures
-    ]
+    """A line for each workload and reason."""
+    lines = ["## What failed", ""]
+    for workload, status, why in ordered((one.workload, one.exit_status, one.why) for one in campaign.failures):
+        of_it = [
+            one for one in campaign.failures if (one.workload, one.exit_status, one.why) == (workload, status, why)
+        ]
+        listed = {
+            "under": ordered(one.allocator for one in of_it),
+            "on": ordered(one.machine for one in of_it),
+            "threads:": sorted({one.threads for one in of_it}),
+            "seeds:": sorted({one.seed for one in of_it}),
+        }
+        where = ", ".join(f"{how} {', '.join(map(str, values))}" for how, values in listed.items())
+        lines.append(f"- {workload} {where} ({count_of(len(of_it), 'run')}): exit status {status}, {why}")
+    return lines
 
 
 def _figure_lines(made: list[Panel]) -> list[str]:
@@ -221,7 +231,7 @@ def as_markdown(campaign: Campaign, made: list[Panel], made_by: str = "") -> str
     elif campaign.runs:
         sections.append(["No figure: no workload has a result under every allocator with every number of threads."])
     if found := table3.rows(campaign):
-        sections.append(table3.lines(found))
+        sections += [table3.lines(found), table3.where_time_went(campaign, found)]
     for place in campaign.places:
         machine, threads = place
         names = ordered(run.simulated_machine for run in campaign.runs if run.place == place)

@@ -1,7 +1,8 @@
 """A campaign's runs with 16 threads beside SpeedMalloc's Table 3: speedups over jemalloc, and which allocator is first.
 
 The paper's figures are of gem5, AArch64 and inputs of its own, and of versions of 2023 or 2024, so what is compared is
-the order of the allocators; docs/simulator-table3.md says why it differs where it does.
+the order of the allocators. A second table says where the time of all cores went; docs/simulator-table3.md reads both
+and says why the order differs where it does.
 """
 
 import itertools
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from annex_lab import stats
 from annex_lab.report import table_head, table_row
-from annex_lab.sim.campaign import AUTO, Campaign, mean_of
+from annex_lab.sim.campaign import AUTO, Campaign, Run, mean_of
 
 THREADS = 16
 PLACES = ((AUTO, THREADS), ("speedmalloc-16", THREADS))
@@ -27,6 +28,17 @@ PAPER = {
     "gap-bfs": (2.55, 2.50),
     "gap-bc": (1.18, 1.16),
     "nas-dc": (1.10, 1.39),
+}
+# Where time goes: columns of cycles, each of some causes in the allocator's code or in the program's.
+SYNCHRONIZATION = ("atomic", "coherence")
+CACHES = ("l2", "llc", "dram", "tlb")
+KERNEL = ("page_fault", "system_call")
+PARTS = {
+    "allocator": ("allocator", ("base", "branch", "fetch", "l1", *CACHES)),
+    "its synchronization": ("allocator", SYNCHRONIZATION),
+    "program": ("program", ("base", "branch", "fetch", "l1")),
+    "its caches": ("program", CACHES),
+    "its shared lines": ("program", SYNCHRONIZATION),
 }
 LEVEL = 0.03  # allocators that are no further apart than this are called level
 
@@ -94,9 +106,42 @@ def lines(found: list[Row]) -> list[str]:
     for row in found:
         cells = [f"{value:.2f}" for pair in zip(row.paper, row.here, strict=True) for value in pair]
         text.append(table_row([row.workload, *cells, order(row.paper), order(row.here), "; ".join(row.flips) or "-"]))
-    means = [
+    means = _means(found)
+    return [*text, table_row(["**geometric mean**", *means, "", "", ""])]
+
+
+def _means(found: list[Row]) -> list[str]:
+    return [
         f"**{stats.geometric_mean([getattr(row, whose)[i] for row in found]):.2f}**"
         for i in range(len(ALLOCATORS))
         for whose in ("paper", "here")
     ]
-    return [*text, table_row(["**geometric mean**", *means, "", "", ""])]
+
+
+def _times(run: Run) -> list[float]:
+    """Core cycles by PARTS, the kernel's, and idle ones."""
+    causes = run.cycles_by_cause
+    both = [sum(causes[origin].get(cause, 0) for origin in causes for cause in group) for group in (KERNEL, ("idle",))]
+    own = [sum(causes[origin].get(cause, 0) for cause in group) for origin, group in PARTS.values()]
+    # A core that is done before the slowest is idle, too.
+    return [*own, both[0], both[1] + THREADS * run.cycles - sum(own) - sum(both)]
+
+
+def where_time_went(campaign: Campaign, found: list[Row]) -> list[str]:
+    text = [
+        "### Where the time of the 16 cores went",
+        "",
+        f"Millions of core cycles: {THREADS} times the cycles from start to end. Synchronization: locked instructions, "
+        "and waiting for lines that other cores have; shared lines: the same in the program's own code, where it waits "
+        "for lines that allocators put two threads' blocks into, or that threads pass on. Caches: beyond the L1, and "
+        "TLBs.",
+        "",
+        *table_head(["", "", *PARTS, "kernel", "idle", "million instructions", "peak, MiB"]),
+    ]
+    place = next(place for place in PLACES if campaign.get(found[0].workload, BASE, place))
+    for row in found:
+        for name in (BASE, *ALLOCATORS):
+            run = campaign.get(row.workload, name, place)[0]
+            cells = [f"{value / 1e6:,.0f}" for value in (*_times(run), run.instructions)]
+            text.append(table_row([row.workload, name, *cells, f"{run.peak_bytes / 2**20:,.0f}"]))
+    return text
