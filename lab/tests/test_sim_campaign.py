@@ -136,7 +136,7 @@ def test_the_figures_points_are_of_the_same_workloads(report, tmp_path):
     assert panel["speedups"]["annex"]["4"]["mean"] == pytest.approx(2)
     assert panel["speedups"]["jemalloc"]["1"]["mean"] == 1
     assert "| 4 | 1.000 | 2.000 | 1.500 |" in text
-    assert "- b under $x_, on auto, threads: 4, seeds: 1 (1 run): exit status 139, what <it> said" in text
+    assert "- b under $x_, on auto, threads: 1, 4, seeds: 1 (2 runs): exit status 139, what <it> said" in text
     assert "| b | 1.000 | 0.500 | failed |" in text
     picture = (tmp_path / "out/campaign.svg").read_text()
     assert xml.etree.ElementTree.fromstring(picture).tag.endswith("svg")
