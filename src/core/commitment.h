@@ -49,7 +49,6 @@ struct Commitment {
   size_t dirty = 0;
   size_t purged_total = 0;
   size_t huge = 0;
-  std::atomic<size_t> touched{0};
   // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
   size_t slabs_then = 0;
   size_t touched_then = 0;
@@ -59,6 +58,7 @@ struct Commitment {
   uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
   uint32_t keepers = 0;
   bool helper_running = false;
+  alignas(64) std::atomic<size_t> touched{0};  // bytes of slabs' blocks that were ever made, and spans'
   // What support threads look at all the time is on a line that is seldom written.
   alignas(64) size_t peak = 0;
   std::atomic<bool> growth_left{false};  // to a keeper: the growth rule

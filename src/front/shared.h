@@ -22,12 +22,15 @@ namespace annex::front {
 
 inline constexpr char kName[] = "shared";
 
-struct ThreadHeap : Heap {
+// Two parts that share no cache line, with each other or with other heaps: what its thread alone uses, and what others
+// write.
+struct alignas(64) ThreadHeap : Heap {
   constexpr ThreadHeap() = default;
 
-  remote::Inbox inbox;
-  remote::Outbox outbox;              // empty while the heap is in the pool
-  Counter batches;                    // taken in
+  remote::Outbox outbox;  // empty while the heap is in the pool
+  Counter batches;        // taken in
+
+  alignas(64) remote::Inbox inbox;
   os::Lock lock;                      // of whoever drains it while it is pooled, and of becoming so or not
   std::atomic<bool> pooled{false};    // written under its lock
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock

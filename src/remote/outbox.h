@@ -1,15 +1,17 @@
 // A thread's outbox: blocks of other heaps that it has freed, collected by slab before they are sent, so that one
 // compare-and-swap carries many (BatchIt, section 3).
 //
-// A small set-associative cache of open batches, keyed by the slab: 8 sets of 2 ways, as in the paper's section 4. A
-// batch is sent when its place is needed for another slab (the longer of the two goes), or when it holds kBudget bytes,
-// so that a thread that stops freeing keeps at most 16 * kBudget bytes from their owners. Blocks above the budget are
-// sent at once.
+// A set-associative cache of open batches, keyed by the slab, 2 ways as in the paper's section 4, where 8 sets are an
+// educated guess. Here there are more, a line of the host's caches each: threads that free what many others allocated
+// see hundreds of slabs in turn, and 8 sets sent most blocks alone. A batch is sent when its place is needed for
+// another slab (the longer of the two goes), or when it holds kBudget bytes, so that a thread that stops freeing keeps
+// at most kBatches * kBudget bytes from their owners. Blocks above the budget are sent at once.
 //
 // Synchronization: none; the outbox belongs to one thread.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,7 +21,8 @@ namespace annex::remote {
 
 class Outbox {
  public:
-  static constexpr size_t kBudget = 8192;
+  static constexpr size_t kBatches = 128;
+  static constexpr size_t kBudget = 2048;
 
   // Takes a block in. Calls send(slab, chain) for each batch that must go. False where the block is the
   // one that was freed last: then nothing has happened.
@@ -28,17 +31,17 @@ class Outbox {
     Open* const set = open_ + set_of(slab) * kWays;
     Open* open = set[0].slab == slab ? &set[0] : &set[1];
     if (open->slab != slab) {
-      const bool second = set[0].slab != nullptr && (set[1].slab == nullptr || set[1].chain.count > set[0].chain.count);
+      const bool second = set[0].slab != nullptr && (set[1].slab == nullptr || set[1].count > set[0].count);
       open = &set[second];
       close(open, send);
       open->slab = slab;
-      open->chain.last = block;
+      open->last = block;
       open->room = static_cast<uint32_t>(std::max<size_t>(kBudget / block_size(slab->size_class), 1));
     }
-    if (open->chain.first == block) return false;
-    block->next = open->chain.first;
-    open->chain.first = block;
-    if (++open->chain.count == open->room) close(open, send);
+    if (open->first == block) return false;
+    block->next = open->first;
+    open->first = block;
+    if (++open->count == open->room) close(open, send);
     return true;
   }
 
@@ -48,31 +51,34 @@ class Outbox {
   }
 
  private:
-  static constexpr size_t kSets = 8;
   static constexpr size_t kWays = 2;
+  static constexpr size_t kSets = kBatches / kWays;
 
   struct Open {
     Granule* slab = nullptr;  // nullptr: unused
-    Chain chain = {};
+    Block* first = nullptr;
+    Block* last = nullptr;
+    uint32_t count = 0;
     uint32_t room = 0;  // the count at which the batch is sent
   };
+  static_assert(sizeof(Open) * kWays == 64);
 
   // Neighbouring slabs fall into different sets.
   static size_t set_of(const Granule* slab) {
     const uint64_t index = reinterpret_cast<uintptr_t>(slab) / sizeof(Granule);
-    return index * 0x9E3779B97F4A7C15u >> 61;
+    return index * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kSets));
   }
-  static_assert(kSets == 8);
+  static_assert(std::has_single_bit(kSets));
 
   template <class Send>
   static void close(Open* open, Send send) {
     if (open->slab == nullptr) return;
     const Open batch = *open;
     *open = Open{};
-    send(batch.slab, batch.chain);
+    send(batch.slab, Chain{batch.first, batch.last, batch.count});
   }
 
-  Open open_[kSets * kWays];
+  alignas(64) Open open_[kBatches];
 };
 
 }  // namespace annex::remote

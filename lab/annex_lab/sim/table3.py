@@ -140,8 +140,11 @@ def where_time_went(campaign: Campaign, found: list[Row]) -> list[str]:
     ]
     place = next(place for place in PLACES if campaign.get(found[0].workload, BASE, place))
     for row in found:
-        for name in (BASE, *ALLOCATORS):
-            run = campaign.get(row.workload, name, place)[0]
+        for name in campaign.allocators:
+            runs = campaign.get(row.workload, name, place)
+            if not runs:
+                continue
+            run = runs[0]
             cells = [f"{value / 1e6:,.0f}" for value in (*_times(run), run.instructions)]
             text.append(table_row([row.workload, name, *cells, f"{run.peak_bytes / 2**20:,.0f}"]))
     return text
