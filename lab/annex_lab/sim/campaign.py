@@ -21,6 +21,7 @@ AUTO = "auto"  # as a machine: a core for each thread
 FORMAT = "annex-sim-campaign-1"
 FIGURE_BASE = "jemalloc"  # SpeedMalloc's Figure 9 is relative to it
 TABLE_BASE = "glibc"
+FUTEX = "202"  # number of the system call
 
 
 class Unusable(Exception):
@@ -46,7 +47,9 @@ class Run:
     allocator_calls: int
     allocator_instructions: int
     allocator_cycles: int
+    allocator_atomics: int
     allocator_atomic_cycles: int
+    futex_calls: int
     l2_miss_cycles_inside: int
     l2_miss_cycles_caused: int  # outside, on lines that the allocator evicted or used
     l2_miss_cycles: int
@@ -91,7 +94,9 @@ def _run(part: dict) -> Run:
         allocator["calls"],
         allocator["instructions"],
         allocator["cycles"],
+        part["all"]["allocator"]["atomics"],
         allocator["atomic_cycles"],
+        part["system_calls"]["by_number"].get(FUTEX, 0),
         beyond["inside"],
         beyond["evicted"] + beyond["touched"] + beyond["evicted_and_touched"],
         sum(beyond.values()),

@@ -134,9 +134,9 @@ def where_time_went(campaign: Campaign, found: list[Row]) -> list[str]:
         f"Millions of core cycles: {THREADS} times the cycles from start to end. Synchronization: locked instructions, "
         "and waiting for lines that other cores have; shared lines: the same in the program's own code, where it waits "
         "for lines that allocators put two threads' blocks into, or that threads pass on. Caches: beyond the L1, and "
-        "TLBs.",
+        "TLBs. Locked: locked instructions of the allocator's code, a call of it. Futex calls: the whole program's.",
         "",
-        *table_head(["", "", *PARTS, "kernel", "idle", "million instructions", "peak, MiB"]),
+        *table_head(["", "", *PARTS, "kernel", "idle", "locked", "futex calls", "million instructions", "peak, MiB"]),
     ]
     place = next(place for place in PLACES if campaign.get(found[0].workload, BASE, place))
     for row in found:
@@ -145,6 +145,8 @@ def where_time_went(campaign: Campaign, found: list[Row]) -> list[str]:
             if not runs:
                 continue
             run = runs[0]
-            cells = [f"{value / 1e6:,.0f}" for value in (*_times(run), run.instructions)]
-            text.append(table_row([row.workload, name, *cells, f"{run.peak_bytes / 2**20:,.0f}"]))
+            cells = [f"{value / 1e6:,.0f}" for value in _times(run)]
+            cells += [f"{run.allocator_atomics / max(run.allocator_calls, 1):.2f}", f"{run.futex_calls:,}"]
+            cells += [f"{run.instructions / 1e6:,.0f}", f"{run.peak_bytes / 2**20:,.0f}"]
+            text.append(table_row([row.workload, name, *cells]))
     return text
