@@ -1,5 +1,6 @@
 """Simulated runs, from the command to the results: what the unit tests of sim/ cannot see."""
 
+import functools
 import json
 import shutil
 import signal
@@ -220,10 +221,16 @@ def test_ctrl_c_keeps_what_there_is(sim, tmp_path):
     )
     out = tmp_path / "stopped.json"
     argv = [sys.executable, "-m", "annex_lab.cli", "sim", "--json", out, "--", program]
-    with subprocess.Popen([str(part) for part in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        assert running.stdout.readline() == b"begun\n"
-        running.send_signal(signal.SIGINT)
-        said = running.communicate(timeout=60)[1]
+    # Whoever runs the tests in the background may have SIGINT ignored, which children inherit.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([str(part) for part in argv], preexec_fn=heed, **pipes) as running:
+        try:
+            assert running.stdout.readline() == b"begun\n"
+            running.send_signal(signal.SIGINT)
+            said = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()
     assert running.returncode == 130, said
     results = json.loads(out.read_text())
     assert results["ended"] == "stopped" and not results["complete"] and results["instructions"] > 1000
