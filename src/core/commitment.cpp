@@ -89,6 +89,7 @@ size_t apply_growth_rule(size_t bytes, size_t budget = SIZE_MAX) {
 
 // The helper thread: waits for the oldest dirty run to come of age, and ends when there is none, or a keeper.
 void* help(void*) {
+  os::helper_is_named("annex-purge");
   os::Guard guard(arena_lock);
   while (commitment.keepers == 0) {
     const uint64_t now = os::now_ms();

@@ -84,7 +84,7 @@ bool ask_support_core(Client* client, Request* request) {
 // Lets the support core do it; or does it.
 void ask(Request* request) {
   Client* client = own_client();
-  if (client != nullptr && support::awake(client) && ask_support_core(client, request)) return;
+  if (client != nullptr && support::attentive(client) && ask_support_core(client, request)) return;
   support::serve_request(request);
   if (client != nullptr) support::note_demand(client);
 }
@@ -143,12 +143,16 @@ bool refill(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
   if (magazine->count_returned() >= support::worthwhile(c)) return magazine->turn_over(c);
-  if (magazine->lower_floor(c)) return true;
-  if (magazine->overflowed) widen(client, c);
-  const support::Handful handful = next_handful(client, c);
-  if (handful.mask == 0) return magazine->turn_over(c);
-  magazine->ready += spread(handful, c, magazine->ready);
-  client->stash.fetch(c);
+  if (magazine->blocks_wait()) return magazine->lower_floor(c);
+  support::Handful& rest = client->rest[c];
+  if (rest.mask == 0) {
+    if (magazine->overflowed) widen(client, c);
+    rest = next_handful(client, c);
+    if (rest.mask == 0) return magazine->turn_over(c);
+  }
+  magazine->ready += spread(rest.split(c), c, magazine->ready);
+  // Not sooner: until then the support core may still write to that line.
+  if (rest.mask == 0) client->stash.fetch(c);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include <atomic>
 #include <cstddef>
@@ -111,5 +112,7 @@ void helper_sleep_ms(long milliseconds) {
   struct timespec time = {milliseconds / 1000, (milliseconds % 1000) * 1000000};
   system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
 }
+
+void helper_is_named(const char* name) { system_call(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>(name)); }
 
 }  // namespace annex::os

@@ -36,7 +36,8 @@ class HelperThread {
   alignas(64) unsigned char stack_[kStackBytes] = {};
 };
 
-// Sleeps. For use inside `body`.
+// For use inside `body`: sleeps; has a name of its own in `top -H` (at most 15 characters), not its starter's.
 void helper_sleep_ms(long milliseconds);
+void helper_is_named(const char* name);
 
 }  // namespace annex::os

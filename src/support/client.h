@@ -42,6 +42,8 @@ struct Client : Magazines {
 
   // The program's alone.
   alignas(64) size_t widened = 0;  // bytes that its magazines may hold more than usual
+  Handful rest[kClasses] = {};     // of the handful that it took last, what is not in the magazine yet
+  uint32_t activities = 0;         // activity, which a store leaves where it is and a load would have to fetch back
   uint32_t bypass = 0;  // hand-overs for which the thread does without the support core, which is slower than it
 
   // The support core's, or of whoever holds the heap's lock in its stead.
@@ -63,7 +65,7 @@ struct Client : Magazines {
   alignas(64) void* slots[2][kSlotsFrom<usual_limit>[kClasses]];
   void* wide_slots[2][kSlotsFrom<widest_limit>[kClasses]];
 
-  void stir() { activity.store(activity.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  void stir() { activity.store(++activities, std::memory_order_release); }
 };
 
 }  // namespace annex::support

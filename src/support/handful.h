@@ -1,36 +1,62 @@
-// A handful: up to 64 free blocks of one slab, as a word of its bitmap. The unit in which blocks leave the heap: 16
-// bytes that say where 64 blocks are, so that the support core's work and the lines between the cores do not grow with
-// their number. The program thread that takes it spreads it out into its magazine.
+// A handful: free blocks of one slab, as a word of its bitmap and how far it goes on from there. The unit in which
+// blocks leave the heap: it says where up to thousands of fresh blocks are, so that the support core's work and the
+// lines between the cores do not grow with their number. The program thread that takes it spreads it out into its
+// magazine, a part at a time, so that no call of malloc is late.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/size_class.h"
 
 namespace annex::support {
 
+// How many blocks make a handful where there is no need for more: as many as make 8 KiB, at least one.
+inline constexpr uint32_t kWord = 64;
+constexpr uint32_t handful_of(SizeClass c) {
+  return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kWord);
+}
+
+// How many are spread out at a time at most, as the lowest bits of a word.
+inline constexpr uint32_t kLargestPart = 32;
+inline constexpr auto kPart = [] {
+  std::array<uint32_t, kClasses> part{};
+  for (SizeClass c = 0; c < kClasses; ++c) part[c] = 0xffffffff >> (32 - std::min(handful_of(c), kLargestPart));
+  return part;
+}();
+
 struct Handful {
   char* first = nullptr;  // the block of bit 0
   uint64_t mask = 0;      // 0: none, memory is exhausted
+  uint32_t more = 0;      // blocks side by side from where bit 64 would be
 
-  uint32_t count() const { return static_cast<uint32_t>(std::popcount(mask)); }
+  uint32_t count() const { return static_cast<uint32_t>(std::popcount(mask)) + more; }
+
+  // Takes its lowest blocks out, as many as are spread out at a time; there are some. None of the result's is in
+  // `more`.
+  Handful split(SizeClass c) {
+    const Handful part = {first, mask & (uint64_t{kPart[c]} << std::countr_zero(mask))};
+    mask &= ~part.mask;
+    if (mask == 0 && more > 0) {
+      const uint32_t count = std::min(more, kWord);
+      first += kWord * block_size(c);
+      mask = ~uint64_t{0} >> (kWord - count);
+      more -= count;
+    }
+    return part;
+  }
 };
 
-// How many blocks make a handful: as many as make 8 KiB, at least one.
-inline constexpr uint32_t kLargestHandful = 64;
-constexpr uint32_t handful_of(SizeClass c) {
-  return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kLargestHandful);
-}
-
-// Writes the blocks' addresses, the lowest last; returns how many there are.
-inline uint32_t spread(const Handful& handful, SizeClass c, void** out) {
-  if (handful.mask == 0) return 0;
+// Writes the addresses of a part's blocks, the lowest last; returns how many there are.
+inline uint32_t spread(const Handful& part, SizeClass c, void** out) {
+  if (part.mask == 0) return 0;
   const size_t size = block_size(c);
-  const int lowest = std::countr_zero(handful.mask);
-  const uint64_t mask = handful.mask >> lowest;
-  char* const first = handful.first + static_cast<unsigned>(lowest) * size;
+  const int lowest = std::countr_zero(part.mask);
+  const uint64_t mask = part.mask >> lowest;
+  char* const first = part.first + static_cast<unsigned>(lowest) * size;
   if ((mask & (mask + 1)) == 0) {  // side by side, as fresh blocks are
     const uint32_t count = static_cast<uint32_t>(std::countr_one(mask));
     char* block = first + count * size;

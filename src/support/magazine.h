@@ -71,6 +71,7 @@ struct alignas(64) Magazine {
     under_floor = std::exchange(*floor, nullptr);
     return count > 0;
   }
+  bool blocks_wait() const { return floor >= ready_base; }
   // Those that waited below the floor become ready.
   bool lower_floor(SizeClass c) {
     lift_floor();

@@ -14,7 +14,7 @@ namespace annex::support {
 
 namespace {
 
-constexpr uint32_t kStartDemand = 1024;
+constexpr uint32_t kStartDemand = 256;
 
 enum Stage : uint32_t { kUnplanned, kPlanning, kPlanned };
 

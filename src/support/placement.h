@@ -34,10 +34,14 @@ struct Plan {
 // `usable` CPUs' worth of time, `wanted` support threads (0: as many as is right).
 Plan make_plan(const os::CpuSet& allowed, size_t usable, size_t wanted, os::CpuSet (*cluster_of)(size_t cpu));
 
-// Whether blocks and requests that the client sends will be taken up at once.
+// Whether blocks that the client sends will be taken up; whether requests will be, at once.
 inline bool awake(const Client* client) {
   const SupportThread* thread = client->served_by.load(std::memory_order_relaxed);
   return thread != nullptr && thread->awake();
+}
+inline bool attentive(const Client* client) {
+  const SupportThread* thread = client->served_by.load(std::memory_order_relaxed);
+  return thread != nullptr && thread->attentive();
 }
 
 // The client's thread had to help itself. It holds no lock.

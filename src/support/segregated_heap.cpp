@@ -17,25 +17,34 @@ constexpr char kIntoABlock[] = "a pointer into a block (or misaligned):";
 
 bool has_free(const Granule* slab) { return slab->until < slab->carved; }
 
-// Takes up to `most` free blocks out of the first word of a slab's bitmap that has any; there is one.
+// Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
+// side by side: up to `most`.
 Handful take_bits(Granule* slab, uint32_t most) {
   uint64_t* const words = slab->bitmap;
   uint32_t at = slab->first_word;
   while (words[at] == 0) ++at;
   slab->first_word = at;
-  uint64_t mask = words[at];
-  for (uint32_t extra = static_cast<uint32_t>(std::popcount(mask)); extra > most; --extra) {
-    mask &= ~(uint64_t{1} << (63 - std::countl_zero(mask)));
+  Handful handful = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};
+  uint32_t count = static_cast<uint32_t>(std::popcount(handful.mask));
+  for (; count > most; --count) handful.mask &= ~(uint64_t{1} << (63 - std::countl_zero(handful.mask)));
+  words[at] &= ~handful.mask;
+  const uint32_t end = (slab->carved + kWord - 1) / kWord;
+  for (uint32_t side_by_side = kWord; side_by_side == kWord && ++at < end;) {
+    side_by_side = std::min(static_cast<uint32_t>(std::countr_one(words[at])), most - count);
+    if (side_by_side == 0) break;
+    words[at] &= ~(~uint64_t{0} >> (kWord - side_by_side));
+    handful.more += side_by_side;
+    count += side_by_side;
   }
-  words[at] &= ~mask;
-  slab->until = static_cast<uint16_t>(slab->until + std::popcount(mask));
-  return {slab->start + size_t{at} * 64 * block_size(slab->size_class), mask};
+  slab->until = static_cast<uint16_t>(slab->until + count);
+  return handful;
 }
 
-// Sets the bits of fresh blocks.
-void carve(Granule* slab) {
+// Sets the bits of fresh blocks, of at least so many where there are.
+void carve(Granule* slab, uint32_t wanted) {
   uint64_t* const words = slab->bitmap;
-  const uint32_t count = blocks_to_carve(slab);
+  const uint32_t left = uint32_t{slab->capacity} - slab->carved;
+  const uint32_t count = std::clamp(wanted, blocks_to_carve(slab), left);
   const uint32_t from = slab->carved;
   for (uint32_t i = from, end = from + count; i < end; i = (i / 64 + 1) * 64) {
     const uint64_t up_to_end = end - i < 64 ? (uint64_t{1} << (end - i)) - 1 : ~uint64_t{0};
@@ -50,13 +59,13 @@ void carve(Granule* slab) {
 }  // namespace
 
 // Makes sure that the class's current slab has free blocks; false where memory is exhausted.
-bool SegregatedHeap::renew(SizeClass c) {
+bool SegregatedHeap::renew(SizeClass c, uint32_t wanted) {
   Granule* slab = current_[c];
   if (slab != nullptr && has_free(slab)) return true;
   Granule* next = partial_[c].first();
   const bool carvable = slab != nullptr && slab->carved < slab->capacity;
   if (carvable && (next == nullptr || !has_free(next))) {
-    carve(slab);
+    carve(slab, wanted);
     return true;
   }
   if (next != nullptr) {
@@ -68,11 +77,12 @@ bool SegregatedHeap::renew(SizeClass c) {
     next->start = start_of(next);
     next->first_word = 0;
     enter(next);
+    ++slabs_[c];
   }
   if (slab != nullptr) retire(slab);
   next->state = SlabState::kCurrent;
   current_[c] = next;
-  if (!has_free(next)) carve(next);
+  if (!has_free(next)) carve(next, wanted);
   return true;
 }
 
@@ -85,7 +95,9 @@ void SegregatedHeap::retire(Granule* slab) {
   }
 }
 
-Handful SegregatedHeap::take(SizeClass c, uint32_t most) { return renew(c) ? take_bits(current_[c], most) : Handful{}; }
+Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
+  return renew(c, most) ? take_bits(current_[c], most) : Handful{};
+}
 
 void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
   SegregatedHeap* held = nullptr;
@@ -151,11 +163,16 @@ void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
   if (slab->state == SlabState::kCurrent) return;
   if (out == 0) {
     if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
-    strike(slab);
-    let_go(slab);
+    drop(slab);
   } else if (slab->state == SlabState::kFull && slab->capacity - out >= fair_share(slab->capacity)) {
     partial_[slab->size_class].push_front(slab);
   }
+}
+
+void SegregatedHeap::drop(Granule* slab) {
+  --slabs_[slab->size_class];
+  strike(slab);
+  let_go(slab);
 }
 
 void SegregatedHeap::flush() {
@@ -163,8 +180,7 @@ void SegregatedHeap::flush() {
     Granule* slab = current_[c];
     if (slab == nullptr || slab->until != 0) continue;
     current_[c] = nullptr;
-    strike(slab);
-    let_go(slab);
+    drop(slab);
   }
 }
 

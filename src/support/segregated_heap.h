@@ -13,6 +13,7 @@
 // thread that does its work.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/granule.h"
@@ -31,19 +32,23 @@ class SegregatedHeap {
   Handful take(SizeClass c, uint32_t most);
   // With the lock held: lets go of the current slabs that are empty.
   void flush();
+  // With the lock held: of the class's slabs.
+  size_t bytes(SizeClass c) const { return slabs_[c] * slab_granules(c) * kGranule; }
 
   // Blocks come back to whatever heaps they are from, whose locks it takes, one at a time (and spans, which are passed
   // on). Ends the process where one is none that is out.
   static void put_back(void* const* blocks, uint32_t count);
 
  private:
-  bool renew(SizeClass c);
+  bool renew(SizeClass c, uint32_t wanted);
   void retire(Granule* slab);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
   void settle(Granule* slab, uint32_t came_back);
+  void drop(Granule* slab);
 
   Granule* current_[kClasses] = {};
   SlabList partial_[kClasses];
+  uint32_t slabs_[kClasses] = {};
 };
 
 }  // namespace annex::support

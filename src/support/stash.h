@@ -16,8 +16,10 @@
 namespace annex::support {
 
 inline constexpr uint32_t kStashSlots = 32;  // handfuls
+
+// How many blocks of a class lie there at most, but for the last handful: 128 KiB of them.
 constexpr uint32_t stash_limit(SizeClass c) {
-  return std::clamp(static_cast<uint32_t>(131072 / (handful_of(c) * block_size(c))), 2u, kStashSlots);
+  return std::max(static_cast<uint32_t>(131072 / block_size(c)), 2 * handful_of(c));
 }
 
 class Stash {
@@ -28,33 +30,44 @@ class Stash {
     Slot& slot = slots_[c][at % kStashSlots];
     const uint64_t mask = slot.mask.load(std::memory_order_acquire);
     if (mask == 0) return {};
-    const Handful handful = {slot.first, mask};
+    const uint64_t where = slot.where;
     slot.mask.store(0, std::memory_order_release);
     taken_[c] = at + 1;
-    return handful;
+    return {reinterpret_cast<char*>(where & kAddress), mask, static_cast<uint32_t>(where >> kAddressBits)};
   }
   // Soon there will be a take.
   void fetch(SizeClass c) const { __builtin_prefetch(&slots_[c][taken_[c] % kStashSlots]); }
 
-  // The support core: how many handfuls are missing from `wanted` (at most kStashSlots).
-  uint32_t missing(SizeClass c, uint32_t wanted) const {
-    const uint32_t oldest = put_[c] - wanted;
-    uint32_t count = 0;
-    while (count < wanted && empty(c, oldest + count)) ++count;
-    return count;
+  // The support core: whether a quarter of the handfuls is gone that were there when it last counted; with one look.
+  bool worn(SizeClass c) const {
+    const uint32_t there = put_[c] - oldest_[c];
+    return there == 0 || empty(c, oldest_[c] + there / 4);
   }
-  // Whether so many are missing from `wanted`, with one look.
-  bool misses(SizeClass c, uint32_t wanted, uint32_t count) const { return empty(c, put_[c] - wanted + count - 1); }
-  // The caller has seen that there is room.
+  // How many blocks lie there.
+  uint32_t held(SizeClass c) {
+    for (; oldest_[c] != put_[c] && empty(c, oldest_[c]); ++oldest_[c]) {
+      held_[c] -= counts_[c][oldest_[c] % kStashSlots];
+    }
+    return held_[c];
+  }
+  // As of the last count.
+  bool full(SizeClass c) const { return put_[c] - oldest_[c] == kStashSlots; }
+  // It is not full.
   void put(SizeClass c, const Handful& handful) {
-    Slot& slot = slots_[c][put_[c]++ % kStashSlots];
-    slot.first = handful.first;
+    const uint32_t at = put_[c]++ % kStashSlots;
+    held_[c] += handful.count();
+    counts_[c][at] = static_cast<uint16_t>(handful.count());
+    Slot& slot = slots_[c][at];
+    slot.where = reinterpret_cast<uint64_t>(handful.first) | uint64_t{handful.more} << kAddressBits;
     slot.mask.store(handful.mask, std::memory_order_release);
   }
 
  private:
+  // User addresses leave the upper bits free; `more` is there, so that four slots make a line.
+  static constexpr uint32_t kAddressBits = 48;
+  static constexpr uint64_t kAddress = (uint64_t{1} << kAddressBits) - 1;
   struct Slot {
-    char* first;
+    uint64_t where;
     std::atomic<uint64_t> mask;  // 0: the slot is empty
   };
 
@@ -63,7 +76,11 @@ class Stash {
   }
 
   alignas(64) uint32_t taken_[kClasses] = {};  // the program's alone
-  alignas(64) uint32_t put_[kClasses] = {};    // the support core's
+  // The support core's.
+  alignas(64) uint32_t put_[kClasses] = {};
+  uint32_t oldest_[kClasses] = {};  // the first that it does not know to be empty
+  uint32_t held_[kClasses] = {};    // blocks from there on
+  uint16_t counts_[kClasses][kStashSlots] = {};
   alignas(64) Slot slots_[kClasses][kStashSlots] = {};
 };
 

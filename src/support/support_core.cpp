@@ -17,11 +17,15 @@ namespace {
 constexpr uint32_t kQuantum = 64;  // freed blocks taken in at a time
 constexpr uint32_t kFill = 16;     // handfuls put into stashes at a time
 
-// What lies in a class's stash is a small part of the heap.
-uint32_t target_limit(SizeClass c) {
-  const size_t share = commitment.touched.load(std::memory_order_relaxed) / 256;
-  return std::clamp(static_cast<uint32_t>(share / (handful_of(c) * block_size(c))), 1u, stash_limit(c));
+// How many blocks of a class are set aside for a thread at most: a small part of those that it has. With the heap's
+// lock held.
+uint32_t target_limit(const Client* client, SizeClass c) {
+  const size_t share = client->heap.bytes(c) / 64;
+  return std::clamp(static_cast<uint32_t>(share / block_size(c)), handful_of(c), stash_limit(c));
 }
+
+// How large a handful may be for a thread that takes that many: two are enough, one in hand and one in the stash.
+uint32_t largest_handful(SizeClass c, uint32_t target) { return std::max(handful_of(c), target / 2); }
 
 Client* new_client() {
   const size_t bytes = (sizeof(Client) + os::page_size() - 1) & ~(os::page_size() - 1);
@@ -41,16 +45,15 @@ bool fill(Client* client) {
   uint32_t filled_up = 0;
   for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
     uint32_t target = client->target[c];
-    if (target == 0 || !client->stash.misses(c, target, std::max(target / 4, 1u))) continue;
-    uint32_t missing = client->stash.missing(c, target);
-    if (missing == target && target < target_limit(c)) {
-      missing = target = std::min(2 * target, target_limit(c));
-      client->target[c] = static_cast<uint16_t>(target);
-    }
-    for (; missing > 0; --missing, ++filled_up) {
-      const Handful handful = client->heap.take(c, handful_of(c));
+    if (target == 0 || !client->stash.worn(c)) continue;
+    uint32_t held = client->stash.held(c);
+    if (held == 0) client->target[c] = static_cast<uint16_t>(target = std::min(2 * target, target_limit(client, c)));
+    while (held < target && !client->stash.full(c)) {
+      const Handful handful = client->heap.take(c, largest_handful(c, target));
       if (handful.mask == 0) break;
       client->stash.put(c, handful);
+      held += handful.count();
+      ++filled_up;
     }
   }
   return filled_up >= kFill;
@@ -135,9 +138,10 @@ Handful help(Client* client, SizeClass c) {
     ++client->helped;
     // The stash was too small for what the thread takes.
     if (client->bypass == 0) {
-      client->target[c] = static_cast<uint16_t>(std::clamp(2u * client->target[c], 1u, target_limit(c)));
+      client->target[c] =
+          static_cast<uint16_t>(std::clamp(2u * client->target[c], handful_of(c), target_limit(client, c)));
     }
-    return client->heap.take(c, handful_of(c));
+    return client->heap.take(c, largest_handful(c, client->target[c]));
   };
   const Handful handful = take();
   if (handful.mask != 0) return handful;
@@ -167,8 +171,14 @@ void empty(Client* client) {
     client->close(c);
     SegregatedHeap::put_back(magazine.ready_base, static_cast<uint32_t>(magazine.ready - magazine.ready_base));
     SegregatedHeap::put_back(magazine.returned_base, magazine.count_returned());
-    void* blocks[kLargestHandful];
-    while (const uint32_t count = spread(client->stash.take(c), c, blocks)) SegregatedHeap::put_back(blocks, count);
+    Handful& rest = client->rest[c];
+    do {
+      while (rest.mask != 0) {
+        void* blocks[kLargestPart];
+        SegregatedHeap::put_back(blocks, spread(rest.split(c), c, blocks));
+      }
+      rest = client->stash.take(c);
+    } while (rest.mask != 0);
   }
   os::Guard guard(client->heap.lock);
   client->heap.flush();

@@ -2,7 +2,6 @@
 #include "support/support_thread.h"
 
 #include <linux/futex.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -22,17 +21,21 @@ namespace {
 
 constexpr uint64_t kUs = 1000;
 constexpr uint64_t kMs = 1000 * kUs;
-constexpr uint64_t kIdleNs = 100 * kUs;
-constexpr uint64_t kLookNs = kMs;  // how often the thread asks whether its CPU is its own, and gives back what is due
+constexpr uint64_t kSpinNs = 100 * kUs;  // how long the thread looks without a break for something to do,
+constexpr uint64_t kDozeNs = 50 * kUs;   // then how often,
+constexpr uint64_t kIdleNs = 10 * kMs;   // and for how long
+constexpr uint64_t kLookNs = kMs;        // how often it asks whether its CPU is its own, and gives back what is due
 constexpr uint64_t kShortestNapNs = 8 * kMs;
 constexpr uint64_t kLongestNapNs = 1024 * kMs;
 constexpr uint32_t kWakeDemand = 32;
 
-uint64_t now_ns() {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+uint64_t clock_ns(clockid_t clock) {
+  struct timespec time = {};
+  clock_gettime(clock, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }
+
+uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 // How often the calling thread has been descheduled for another.
 long preemptions() {
@@ -80,9 +83,16 @@ void SupportThread::tidy() {
 
 // --- when it does it ------------------------------------------------------------------------------------------------
 
-// Asked at each look; true where the thread should leave the CPU to the program.
+// What the calling thread has spent neither running nor dozing, since some time in the past.
+uint64_t SupportThread::kept_waiting_ns(uint64_t now) const {
+  return now - clock_ns(CLOCK_THREAD_CPUTIME_ID) - dozed_ns_;
+}
+
+// Asked at each look; true where the thread should leave the CPU to the program: it was descheduled, and for long. Time
+// in which the kernel populates memory is its own, however long that takes.
 bool SupportThread::crowded(uint64_t now) {
-  const bool late = now > next_look_ + kLookNs;  // did not run for a while
+  const uint64_t waited = kept_waiting_ns(now);
+  const bool late = waited > std::exchange(waited_ns_, waited) + kLookNs;
   next_look_ = now + kLookNs;
   const long preempted = preemptions();
   const bool was_preempted = preempted != std::exchange(preempted_, preempted);
@@ -97,18 +107,32 @@ bool SupportThread::crowded(uint64_t now) {
   return cpu_pool.crowded() || (was_preempted && late);
 }
 
+// False where another thread has the CPU when it is over.
+bool SupportThread::doze(uint64_t now) {
+  state_.store(kDozing, std::memory_order_relaxed);
+  struct timespec time = {0, kDozeNs};
+  os::system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
+  const uint64_t ns = now_ns() - now;
+  dozed_ns_ += ns;
+  return ns < kDozeNs + kLookNs;
+}
+
 // Until there is nothing to do (true) or the CPU is needed by the program (false).
 bool SupportThread::serve_while_needed() {
   uint64_t last_busy = now_ns();
   next_look_ = last_busy + kLookNs;
   preempted_ = preemptions();
+  waited_ns_ = kept_waiting_ns(last_busy);
   for (;;) {
     const bool busy = pass();
     const uint64_t now = now_ns();
     if (busy) {
       last_busy = now;
+      if (!attentive()) state_.store(kAwake, std::memory_order_relaxed);
     } else if (now - last_busy > kIdleNs) {
       return true;
+    } else if (now - last_busy > kSpinNs) {
+      if (!doze(now)) return false;
     } else {
       os::pause();
     }
@@ -126,7 +150,7 @@ void SupportThread::sleep(uint32_t state, uint64_t ns) {
 
 void SupportThread::run() {
   id_.store(os::system_call(SYS_gettid), std::memory_order_relaxed);
-  os::system_call(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>("annex-support"));
+  os::helper_is_named("annex-support");
   uint64_t nap = kShortestNapNs;
   for (;;) {
     const os::CpuSet cpu = cpu_pool.take(cpus_, waker_cpu_.load(std::memory_order_relaxed));

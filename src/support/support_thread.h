@@ -3,16 +3,18 @@
 //
 //   asleep ----> awake          after kWakeDemand times that a program thread had to help itself; the first time, the
 //                               thread is made
-//   awake -----> asleep         nothing to do for kIdleNs
-//   awake -----> napping        the CPU is not free: the thread was descheduled, or there is none for it, or support
-//                               threads and program threads that allocate are more than the CPUs. 8 ms, twice as long
-//                               each time, up to a second
+//   awake -----> dozing         nothing to do for kSpinNs: it looks every kDozeNs, and no one need wake it
+//   dozing ----> awake          something to do
+//   dozing ----> asleep         nothing for kIdleNs
+//   both ------> napping        the CPU is not free: the thread was kept waiting for it, or there is none for it, or
+//                               support threads and program threads that allocate are more than the CPUs. 8 ms, twice
+//                               as long each time, up to a second
 //   napping ---> asleep         when the time is up
 //   asleep ----> never          no thread can be had
 //
-// In every state but awake the program helps itself, and it is asked for no system call but the one that makes or
-// wakes the thread. While it is asleep or napping the thread may run anywhere; awake it is bound to one CPU
-// (cpu_pool.h).
+// While it is neither awake nor dozing the program helps itself, and it is asked for no system call but the one that
+// makes or wakes the thread. Requests it serves for itself while the thread dozes, too. Asleep or napping the thread
+// may run anywhere, else it is bound to one CPU (cpu_pool.h).
 //
 // Synchronization: any thread may call; states are one atomic word, the futex on which the thread sleeps.
 #pragma once
@@ -32,8 +34,9 @@ class SupportThread {
   // The same where there is no CPU for it.
   void rule_out() { state_.store(kNever, std::memory_order_relaxed); }
 
-  // Whether blocks and requests that its clients send will be taken up at once.
-  bool awake() const { return state_.load(std::memory_order_relaxed) == kAwake; }
+  // Whether blocks that its clients send will be taken up; whether requests will be, at once.
+  bool awake() const { return attentive() || state_.load(std::memory_order_relaxed) == kDozing; }
+  bool attentive() const { return state_.load(std::memory_order_relaxed) == kAwake; }
 
   // A program thread had to help itself. It holds no lock.
   void note_demand();
@@ -45,14 +48,16 @@ class SupportThread {
   void forget_after_fork();
 
  private:
-  enum State : uint32_t { kAsleep, kAwake, kNapping, kNever };
+  enum State : uint32_t { kAsleep, kAwake, kDozing, kNapping, kNever };
 
   template <class Act>
   void for_each_client(Act act);
   bool answer_requests();
   bool pass();
   void tidy();
+  uint64_t kept_waiting_ns(uint64_t now) const;
   bool crowded(uint64_t now);
+  bool doze(uint64_t now);
   bool serve_while_needed();
   void sleep(uint32_t state, uint64_t ns);
   [[noreturn]] void run();
@@ -66,8 +71,10 @@ class SupportThread {
 
   // The thread's alone.
   alignas(64) uint64_t next_look_ = 0;  // when it next asks whether its CPU is its own
-  long preempted_ = 0;                  // how often it had been, when it last asked
-  uint32_t active_clients_ = 0;         // how many had used stash or ring since it asked before
+  long preempted_ = 0;                  // how often it had been descheduled, when it last asked
+  uint64_t dozed_ns_ = 0;
+  uint64_t waited_ns_ = 0;       // kept_waiting_ns, when it last asked
+  uint32_t active_clients_ = 0;  // how many had used stash or ring since it asked before
 
   os::HelperThread thread_;
 };

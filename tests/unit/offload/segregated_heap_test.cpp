@@ -18,16 +18,17 @@ namespace {
 struct User {
   SegregatedHeap& heap = *new SegregatedHeap;
   std::vector<void*> take(SizeClass c, uint32_t wanted) {
-    std::vector<void*> blocks(wanted + kLargestHandful);
+    std::vector<void*> blocks(wanted);
     uint32_t count = 0;
     while (count < wanted) {
       Handful handful;
       {
         os::Guard guard(heap.lock);
-        handful = heap.take(c, std::min(wanted - count, kLargestHandful));
+        handful = heap.take(c, wanted - count);
       }
       EXPECT_GE(handful.count(), 1u);
-      count += spread(handful, c, blocks.data() + count);
+      EXPECT_LE(handful.count(), wanted - count);
+      while (handful.mask != 0) count += spread(handful.split(c), c, blocks.data() + count);
     }
     blocks.resize(count);
     return blocks;

@@ -80,16 +80,16 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   for (void*& block : mine) block = annex_malloc(96);
   Client* client = own_client();
   while (wants(client)) serve(client);
-  const uint32_t stashed = kStashSlots - client->stash.missing(c, kStashSlots);
+  const uint32_t stashed = client->stash.held(c);
   ASSERT_GT(stashed, 0u);
   for (void* block : mine) annex_free(block);
-  std::vector<void*> taken(2 * widest_limit(c) + kLargestHandful * kStashSlots);
+  std::vector<void*> taken(2 * widest_limit(c) + 3 * stash_limit(c));
   uint32_t count = 0;
   const std::vector<Range> ranges = metadata();
   client->heap.lock.lock();
   arena_lock.lock();
   protect(ranges, PROT_NONE);
-  while (client->stash.missing(c, kStashSlots) < kStashSlots || (*client)[c].count() > worthwhile(c))
+  while (client->stash.held(c) > 0 || client->rest[c].mask != 0 || (*client)[c].count() > worthwhile(c))
     taken[count++] = annex_malloc(96);
   const uint32_t room = std::min((*client)[c].room(), count);
   for (uint32_t i = 0; i < room; ++i) annex_free(taken[--count]);
@@ -99,7 +99,7 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   arena_lock.unlock();
   client->heap.lock.unlock();
   EXPECT_EQ(sent, std::min(count, kFreedSlots));
-  EXPECT_GE(count + room, stashed * handful_of(c) / 2);
+  EXPECT_GE(count + room, stashed);
   while (wants(client)) serve(client);
   EXPECT_TRUE(client->freed.empty());
 }

@@ -1,6 +1,7 @@
 // A stash hands over each handful once, class by class, while it is being filled.
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -17,7 +18,8 @@ TEST(Stash, HandsOverEachHandfulOnce) {
   constexpr uint64_t kHandfuls = 200000;
   std::thread filler([&] {
     for (uint64_t next = 0; next < kHandfuls;) {
-      if (stash->misses(3, kStashSlots, 1)) {
+      stash->held(3);
+      if (!stash->full(3)) {
         stash->put(3, handful(next++));
       } else {
         std::this_thread::yield();
@@ -35,26 +37,40 @@ TEST(Stash, HandsOverEachHandfulOnce) {
     ++expected;
   }
   filler.join();
-  EXPECT_EQ(stash->missing(3, kStashSlots), kStashSlots);
+  EXPECT_EQ(stash->held(3), 0u);
   EXPECT_EQ(stash->take(4).mask, 0u);
 }
 
-TEST(Stash, KnowsWhatIsMissing) {
+TEST(Stash, KnowsWhatItHolds) {
   const auto stash = std::make_unique<Stash>();
-  for (uint64_t next = 0; next < 100; ++next) {
-    EXPECT_EQ(stash->missing(5, 8), 8u);
-    EXPECT_TRUE(stash->misses(5, 8, 8));
-    for (uint64_t i = 0; i < 8; ++i) stash->put(5, handful(8 * next + i));
-    EXPECT_EQ(stash->missing(5, 8), 0u);
-    EXPECT_EQ(stash->missing(5, 12), 4u);
-    EXPECT_EQ(stash->missing(5, 4), 0u);
-    for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(stash->take(5).first, handful(8 * next + i).first);
-    EXPECT_EQ(stash->missing(5, 8), 3u);
-    EXPECT_TRUE(stash->misses(5, 8, 3));
-    EXPECT_FALSE(stash->misses(5, 8, 4));
+  for (uint64_t round = 0; round < 100; ++round) {
+    EXPECT_EQ(stash->held(5), 0u);
+    EXPECT_TRUE(stash->worn(5));
+    for (uint32_t i = 0; i < 8; ++i) stash->put(5, {reinterpret_cast<char*>(4096), 1, i});
+    EXPECT_EQ(stash->held(5), 8 + 28u);
+    EXPECT_FALSE(stash->worn(5));
+    EXPECT_EQ(stash->take(5).more, 0u);
+    EXPECT_EQ(stash->take(5).more, 1u);
+    EXPECT_FALSE(stash->worn(5));
+    EXPECT_EQ(stash->take(5).more, 2u);
+    EXPECT_TRUE(stash->worn(5));
+    EXPECT_EQ(stash->held(5), 5 + 25u);
+    EXPECT_FALSE(stash->worn(5));
     while (stash->take(5).mask != 0) {
     }
   }
+}
+
+TEST(Stash, IsFullWithSoManyHandfuls) {
+  const auto stash = std::make_unique<Stash>();
+  for (uint64_t i = 0; i < kStashSlots; ++i) {
+    EXPECT_FALSE(stash->full(7));
+    stash->put(7, handful(i));
+  }
+  EXPECT_TRUE(stash->full(7));
+  stash->take(7);
+  stash->held(7);
+  EXPECT_FALSE(stash->full(7));
 }
 
 TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
@@ -73,12 +89,34 @@ TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
   EXPECT_EQ(spread(Handful{}, 0, nullptr), 0u);
 }
 
+TEST(Handful, IsSplitIntoPartsThatAMagazineHolds) {
+  for (const SizeClass c : {class_of(16), class_of(48), class_of(1024), class_of(8192)}) {
+    for (const Handful whole : {Handful{reinterpret_cast<char*>(0x10000), 1, 0},
+                                Handful{reinterpret_cast<char*>(0x10000), 0xf0f0f0f0f0f0f0f0, 1000},
+                                Handful{reinterpret_cast<char*>(0x10000), ~uint64_t{0}, 64 + 63}}) {
+      std::vector<void*> expected;
+      for (uint32_t i = 0; i < kWord + whole.more; ++i) {
+        if (i >= kWord || (whole.mask >> i & 1) != 0) expected.push_back(whole.first + i * block_size(c));
+      }
+      std::vector<void*> got;
+      for (Handful rest = whole; rest.mask != 0;) {
+        void* part[kLargestPart];
+        const uint32_t count = spread(rest.split(c), c, part);
+        ASSERT_GE(count, 1u);
+        ASSERT_LE(count, std::min(kLargestPart, usual_limit(c)));
+        got.insert(got.end(), std::make_reverse_iterator(part + count), std::make_reverse_iterator(part));
+      }
+      EXPECT_EQ(got, expected);
+    }
+  }
+}
+
 TEST(Stash, LimitsFollowTheSizeOfBlocks) {
   for (SizeClass c = 0; c < kClasses; ++c) {
     EXPECT_LE(handful_of(c), usual_limit(c));
     EXPECT_LE(usual_limit(c), widest_limit(c));
-    EXPECT_GE(stash_limit(c), 2u);
-    EXPECT_LE(stash_limit(c), kStashSlots);
+    EXPECT_GE(stash_limit(c), 2 * handful_of(c));
+    EXPECT_LE(stash_limit(c), UINT16_MAX);  // as a client's target
     EXPECT_LE(widest_limit(c) * block_size(c), 1048576u);
   }
 }
