@@ -2,7 +2,7 @@
 
 Three kinds: Annex's flavours (OURS), other allocators as their makers ship them (PEERS, the everyday ones of them in
 CORE), and peers that are told to use huge pages, or not to (VARIANTS), for a comparison of like with like. LADDER holds
-the offload flavour's protocols, step by step.
+the offload flavour's protocols, step by step. FLOOR is no allocator but a bound: how much there is to gain.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from annex_lab import paths, sample
+from annex_lab import native, paths, sample
 
 OURS = ("annex-solo", "annex", "annex-offload")
 CORE = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", "tcmalloc")
@@ -51,6 +51,7 @@ STEPS_OF = {
     ),
 }
 LADDER = ("annex", *STEPS_OF, "annex-offload")
+FLOOR = "floor"
 GROUPS = {
     "ours": OURS,
     "core": CORE,
@@ -95,6 +96,12 @@ class Allocator:
     def has_support(self) -> bool:
         """A thread of the allocator's own works beside the program's."""
         return self.name.startswith("annex-offload")
+
+    def settings_for(self, peak_kib: int) -> dict[str, str]:
+        """The environment for a program with that peak resident set: the floor's memory is ready before it starts."""
+        if self.name != FLOOR:
+            return self.env
+        return {**self.env, "ANNEX_FLOOR_MIB": str(64 + peak_kib * 3 // 2 // 1024)}
 
     @property
     def preload(self) -> str:
@@ -143,6 +150,13 @@ def _ours(name: str) -> Allocator:
     return Allocator(name, library, f"build {digest(library)}", flags=RELEASE_FLAGS)
 
 
+def _floor() -> Allocator:
+    try:
+        return Allocator(FLOOR, native.floor(), "a bound", flags="lab/annex_lab/native/floor.c")
+    except native.BuildFailed as why:
+        raise Unavailable(f"{FLOOR} could not be built: {why}") from None
+
+
 def find(name: str) -> Allocator:
     """The allocator of that name, or a library of one's own: NAME=/path/to/lib.so."""
     if "=" in name:
@@ -156,7 +170,9 @@ def find(name: str) -> Allocator:
         return _built(name)
     if name in OURS:
         return _ours(name)
-    known = ", ".join(GROUPS["all"])
+    if name == FLOOR:
+        return _floor()
+    known = ", ".join((*GROUPS["all"], FLOOR))
     raise UnknownAllocator(
         f"no allocator is called {name}: {known}; or NAME=/path/to/lib.so; or a group: {', '.join(GROUPS)}"
     )

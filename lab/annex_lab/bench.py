@@ -235,7 +235,8 @@ class Bench:
     def _attempt(self, program: Program, allocator: Allocator) -> Attempt:
         self.toucher.touch(64 + self.peak_kib[program.name] * 5 // 4 // 1024)
         watch = quiet.Watch().start()
-        taken = sample.run(program, self.context, allocator.preload, allocator.env, allocator.has_support)
+        settings = allocator.settings_for(self.outcome.glibc_peak_kib[program.name])
+        taken = sample.run(program, self.context, allocator.preload, settings, allocator.has_support)
         return Attempt(taken, watch.stop(), watch.wall)
 
     def _count_in(self, program: Program, allocator: Allocator, round_: int, attempts: list[Attempt]) -> None:
@@ -309,7 +310,8 @@ class Bench:
 
     def _prove(self, program: Program, allocator: Allocator, reference: Sample | None) -> Sample:
         """An untimed run; RunFailed where the program does not work under the allocator, or is not served by it."""
-        extra = {**allocator.env, **(proof.debug_environment(self.context.scratch) if allocator.preload else {})}
+        settings = allocator.settings_for(self.outcome.glibc_peak_kib[program.name])
+        extra = {**settings, **(proof.debug_environment(self.context.scratch) if allocator.preload else {})}
         taken = sample.run(program, self.context, allocator.preload, extra)
         self.peak_kib[program.name] = max(self.peak_kib[program.name], taken.peak_rss_kib)
         if reference and taken.output != reference.output:

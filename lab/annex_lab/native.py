@@ -49,6 +49,12 @@ def latency() -> Path:
     return _compiled("latency", "latency.so", flags)
 
 
+def floor() -> Path:
+    """The bound that allocators are measured against: what a program takes when allocation costs next to nothing."""
+    flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-fno-builtin", "-pthread"]
+    return _compiled("floor", "floor.so", flags)
+
+
 def workloads() -> Path:
     """The folder with the workload programs, built if need be, apart from the library's own build."""
     build = paths.BENCH / "workloads"
