@@ -56,6 +56,40 @@ void carve(Granule* slab, uint32_t wanted) {
   note_touched(count * block_size(slab->size_class));
 }
 
+bool in_one_granule(const void* a, const void* b) {
+  return (reinterpret_cast<uintptr_t>(a) ^ reinterpret_cast<uintptr_t>(b)) < kGranule;
+}
+
+// Sets the bits of as many of the blocks, from the first on, as are the slab's; returns their number.
+template <bool kHasMagic>
+[[gnu::always_inline]] inline uint32_t set_bits(Granule* slab, void* const* blocks, uint32_t count) {
+  char* const start = slab->start;
+  const size_t size = block_size(slab->size_class);
+  const size_t carved_bytes = slab->carved * size;
+  const uint32_t magic = slab->magic;
+  uint64_t* const words = slab->bitmap;
+  size_t first = slab->first_word;
+  void* const* next = blocks;
+  for (void* const* end = blocks + count; next != end; ++next) {
+    const size_t offset = static_cast<size_t>(static_cast<char*>(*next) - start);
+    if (offset >= carved_bytes) break;
+    const uint64_t product = offset * magic;  // core/granule.h
+    const bool misaligned = kHasMagic ? static_cast<uint32_t>(product) >= magic : offset % size != 0;
+    if (misaligned) [[unlikely]]
+      os::fatal(kIntoABlock, *next);
+    const size_t index = kHasMagic ? product >> 32 : offset / size;
+    const size_t at = index / kWord;
+    const uint64_t before = words[at];
+    const uint64_t after = before | uint64_t{1} << (index % kWord);
+    if (after == before) [[unlikely]]
+      os::fatal(kFreedTwice, *next);
+    words[at] = after;
+    first = std::min(first, at);
+  }
+  slab->first_word = static_cast<uint32_t>(first);
+  return static_cast<uint32_t>(next - blocks);
+}
+
 }  // namespace
 
 // Makes sure that the class's current slab has free blocks; false where memory is exhausted.
@@ -99,6 +133,33 @@ Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
   return renew(c, most) ? take_bits(current_[c], most) : Handful{};
 }
 
+// So many blocks of the slab have come back.
+[[gnu::always_inline]] inline void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
+  const uint32_t out = slab->until - came_back;
+  slab->until = static_cast<uint16_t>(out);
+  if (slab->state == SlabState::kCurrent) return;
+  if (out == 0) {
+    if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
+    drop(slab);
+  } else if (slab->state == SlabState::kFull && slab->capacity - out >= fair_share(slab->capacity)) {
+    partial_[slab->size_class].push_front(slab);
+  }
+}
+
+// As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
+// together: what concerns the slab is done once for all of them.
+[[gnu::always_inline]] inline uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
+  const uint32_t taken = slab->magic != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
+  if (taken == 0) [[unlikely]]  // the caller has seen that it is the slab's
+    os::fatal(kIntoABlock, blocks[0]);
+  settle(slab, taken);
+  return taken;
+}
+
+[[gnu::noinline]] uint32_t SegregatedHeap::put_many(Granule* slab, void* const* blocks, uint32_t count) {
+  return put(slab, blocks, count);
+}
+
 void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
   SegregatedHeap* held = nullptr;
   const auto hold = [&held](SegregatedHeap* heap) {
@@ -115,58 +176,12 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
       ++i;
     } else {
       hold(head->heap);
-      i += head->heap->put(head, blocks + i, count - i);
+      // Blocks that were freed here and there: what is made for many costs more than the one.
+      const bool alone = i + 1 == count || !in_one_granule(blocks[i], blocks[i + 1]);
+      i += alone ? head->heap->put(head, blocks + i, 1) : head->heap->put_many(head, blocks + i, count - i);
     }
   }
   hold(nullptr);
-}
-
-// As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
-// together: what concerns the slab is done once for all of them.
-uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
-  char* const start = slab->start;
-  const size_t size = block_size(slab->size_class);
-  const size_t carved_bytes = slab->carved * size;
-  const uint32_t magic = slab->magic;
-  uint64_t* const words = slab->bitmap;
-  uint32_t first = slab->first_word * 64;
-  uint32_t i = 0;
-  for (; i < count; ++i) {
-    const size_t offset = static_cast<size_t>(static_cast<char*>(blocks[i]) - start);
-    if (offset >= carved_bytes) break;
-    const uint64_t product = offset * magic;  // core/granule.h
-    uint32_t index = static_cast<uint32_t>(product >> 32);
-    bool misaligned = static_cast<uint32_t>(product) >= magic;
-    if (magic == 0) [[unlikely]] {
-      index = static_cast<uint32_t>(offset / size);
-      misaligned = offset % size != 0;
-    }
-    if (misaligned) [[unlikely]]
-      os::fatal(kIntoABlock, blocks[i]);
-    uint64_t& word = words[index / 64];
-    if ((word >> (index % 64) & 1) != 0) [[unlikely]]
-      os::fatal(kFreedTwice, blocks[i]);
-    word |= uint64_t{1} << (index % 64);
-    first = std::min(first, index);
-  }
-  if (i == 0) [[unlikely]]  // the caller has seen that it is the slab's
-    os::fatal(kIntoABlock, blocks[0]);
-  slab->first_word = first / 64;
-  settle(slab, i);
-  return i;
-}
-
-// So many blocks of the slab have come back.
-void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
-  const uint32_t out = slab->until - came_back;
-  slab->until = static_cast<uint16_t>(out);
-  if (slab->state == SlabState::kCurrent) return;
-  if (out == 0) {
-    if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
-    drop(slab);
-  } else if (slab->state == SlabState::kFull && slab->capacity - out >= fair_share(slab->capacity)) {
-    partial_[slab->size_class].push_front(slab);
-  }
 }
 
 void SegregatedHeap::drop(Granule* slab) {

@@ -43,6 +43,7 @@ class SegregatedHeap {
   bool renew(SizeClass c, uint32_t wanted);
   void retire(Granule* slab);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
+  uint32_t put_many(Granule* slab, void* const* blocks, uint32_t count);
   void settle(Granule* slab, uint32_t came_back);
   void drop(Granule* slab);
 
