@@ -3,16 +3,16 @@
 //
 //   LD_PRELOAD=floor.so ANNEX_FLOOR_MIB=256 ANNEX_FLOOR_FILE=/where/to/leave PROGRAM
 //
-// What other allocators must do and this one does not: its memory is resident, zero and on huge pages before the program
-// starts; malloc takes the block that was freed last, or else the next of fresh ones; free puts it upon a list; a
-// block's size is in a table apart. No checks, no headers, no coalescing, nothing goes back, no block returns to the
+// What other allocators must do and this one does not: its memory is resident, zero and on huge pages before the
+// program starts; malloc takes the block that was freed last, or else the next of fresh ones; free puts it upon a list;
+// a block's size is in a table apart. No checks, no headers, no coalescing, nothing goes back, no block returns to the
 // thread that made it. What it took to populate the memory is left in the file, a line for each process, and is for the
 // reader to take off: "WALL_S CPU_S".
 //
 // Not even so a proof: a program may be faster where its blocks lie better. And no bound at all for programs that fork
 // (each first write in the child copies 2 MiB), or whose threads come and go (their lists are lost), or that need more
-// than two pools of ANNEX_FLOOR_MIB, one for blocks up to 32 KiB and one for larger ones (what is beyond is not resident
-// ahead).
+// than two pools of ANNEX_FLOOR_MIB, one for blocks up to 32 KiB and one for larger ones (what is beyond is not
+// resident ahead).
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -61,7 +61,8 @@ static void __attribute__((noinline)) set_up(void) {
   const char* wanted = getenv("ANNEX_FLOOR_MIB");
   const size_t bytes = (wanted != NULL ? strtoul(wanted, NULL, 10) : 1024) << 20;
   const size_t huge = (size_t)2 << 20;
-  char* room = mmap(NULL, 2 * pool_bytes + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* room =
+      mmap(NULL, 2 * pool_bytes + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED || bytes > pool_bytes) {
     static const char text[] = "floor: no room for its pools: ANNEX_FLOOR_MIB is at most 32768\n";
     if (write(2, text, sizeof(text) - 1) < 0) _exit(125);
@@ -89,7 +90,7 @@ static inline unsigned class_for(size_t bytes) {
 }
 
 static inline size_t size_of(unsigned class) {
-  if (class < SMALL_CLASSES) return ((size_t)class + 1) << 4;
+  if (class < SMALL_CLASSES) return ((size_t) class + 1) << 4;
   const unsigned step = class - SMALL_CLASSES;
   return (size_t)(step % 8 + 9) << (step / 8 + 7);
 }
@@ -118,7 +119,7 @@ static void* take_small(unsigned class) {
     if (at + chunk > pool_bytes) return NULL;
     mine.fresh[class] = small_pool.base + at;
     mine.end[class] = mine.fresh[class] + chunk;
-    class_of_chunk[at >> CHUNK_SHIFT] = (uint8_t)class;
+    class_of_chunk[at >> CHUNK_SHIFT] = (uint8_t) class;
   }
   void* block = mine.fresh[class];
   mine.fresh[class] += size;
@@ -135,7 +136,7 @@ static void* take_large(unsigned class, size_t alignment) {
   if (size <= pool_bytes && at <= pool_bytes - size) {
     block = large_pool.base + at;
     large_pool.used = at + size;
-    class_of_chunk[(pool_bytes + at) >> CHUNK_SHIFT] = (uint8_t)class;
+    class_of_chunk[(pool_bytes + at) >> CHUNK_SHIFT] = (uint8_t) class;
   }
   pthread_mutex_unlock(&large_lock);
   return block;
@@ -187,7 +188,7 @@ static bool grow(void* block, size_t bytes) {
   const bool last = from + had == large_pool.used && wanted <= pool_bytes - from;
   if (last) {
     large_pool.used = from + wanted;
-    class_of_chunk[(pool_bytes + from) >> CHUNK_SHIFT] = (uint8_t)class;
+    class_of_chunk[(pool_bytes + from) >> CHUNK_SHIFT] = (uint8_t) class;
   }
   pthread_mutex_unlock(&large_lock);
   return last;
