@@ -22,8 +22,8 @@ namespace {
 constexpr uint64_t kUs = 1000;
 constexpr uint64_t kMs = 1000 * kUs;
 constexpr uint64_t kSpinNs = 100 * kUs;  // how long the thread looks without a break for something to do,
-constexpr uint64_t kDozeNs = 50 * kUs;   // then how often,
-constexpr uint64_t kIdleNs = 10 * kMs;   // and for how long
+constexpr uint64_t kDozeNs = 500 * kUs;  // then now and again, at most so long after it looked before,
+constexpr uint64_t kIdleNs = 10 * kMs;   // until when
 constexpr uint64_t kLookNs = kMs;        // how often it asks whether its CPU is its own, and gives back what is due
 constexpr uint64_t kShortestNapNs = 8 * kMs;
 constexpr uint64_t kLongestNapNs = 1024 * kMs;
@@ -96,6 +96,7 @@ bool SupportThread::crowded(uint64_t now) {
   next_look_ = now + kLookNs;
   const long preempted = preemptions();
   const bool was_preempted = preempted != std::exchange(preempted_, preempted);
+  if (was_preempted) preempted_ns_ = now;
   cpu_pool.need_no_more(active_clients_);
   active_clients_ = 0;
   for_each_client([this](Client* client) {
@@ -107,14 +108,19 @@ bool SupportThread::crowded(uint64_t now) {
   return cpu_pool.crowded() || (was_preempted && late);
 }
 
-// False where another thread has the CPU when it is over.
-bool SupportThread::doze(uint64_t now) {
+// Whether nobody else has wanted the CPU of late: where somebody does, it is left to them as soon as there is nothing
+// to do.
+bool SupportThread::alone(uint64_t now) const { return now - preempted_ns_ > kIdleNs && preemptions() == preempted_; }
+
+// Half as long again as there has been nothing to do. False where another thread has the CPU when it is over.
+bool SupportThread::doze(uint64_t now, uint64_t idle_ns) {
   state_.store(kDozing, std::memory_order_relaxed);
-  struct timespec time = {0, kDozeNs};
+  const uint64_t wanted = std::min(idle_ns / 2, kDozeNs);
+  struct timespec time = {0, static_cast<long>(wanted)};
   os::system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
   const uint64_t ns = now_ns() - now;
   dozed_ns_ += ns;
-  return ns < kDozeNs + kLookNs;
+  return ns < wanted + kLookNs;
 }
 
 // Until there is nothing to do (true) or the CPU is needed by the program (false).
@@ -129,10 +135,10 @@ bool SupportThread::serve_while_needed() {
     if (busy) {
       last_busy = now;
       if (!attentive()) state_.store(kAwake, std::memory_order_relaxed);
-    } else if (now - last_busy > kIdleNs) {
+    } else if (now - last_busy > kIdleNs || (now - last_busy > kSpinNs && !alone(now))) {
       return true;
     } else if (now - last_busy > kSpinNs) {
-      if (!doze(now)) return false;
+      if (!doze(now, now - last_busy)) return false;
     } else {
       os::pause();
     }

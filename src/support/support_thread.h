@@ -3,9 +3,9 @@
 //
 //   asleep ----> awake          after kWakeDemand times that a program thread had to help itself; the first time, the
 //                               thread is made
-//   awake -----> dozing         nothing to do for kSpinNs: it looks every kDozeNs, and no one need wake it
+//   awake -----> dozing         nothing to do for kSpinNs: it looks now and again, and no one need wake it
 //   dozing ----> awake          something to do
-//   dozing ----> asleep         nothing for kIdleNs
+//   dozing ----> asleep         nothing for kIdleNs; at once where somebody else has wanted the CPU of late
 //   both ------> napping        the CPU is not free: the thread was kept waiting for it, or there is none for it, or
 //                               support threads and program threads that allocate are more than the CPUs. 8 ms, twice
 //                               as long each time, up to a second
@@ -57,7 +57,8 @@ class SupportThread {
   void tidy();
   uint64_t kept_waiting_ns(uint64_t now) const;
   bool crowded(uint64_t now);
-  bool doze(uint64_t now);
+  bool alone(uint64_t now) const;
+  bool doze(uint64_t now, uint64_t idle_ns);
   bool serve_while_needed();
   void sleep(uint32_t state, uint64_t ns);
   [[noreturn]] void run();
@@ -72,6 +73,7 @@ class SupportThread {
   // The thread's alone.
   alignas(64) uint64_t next_look_ = 0;  // when it next asks whether its CPU is its own
   long preempted_ = 0;                  // how often it had been descheduled, when it last asked
+  uint64_t preempted_ns_ = 0;           // when it last found that it had been
   uint64_t dozed_ns_ = 0;
   uint64_t waited_ns_ = 0;       // kept_waiting_ns, when it last asked
   uint32_t active_clients_ = 0;  // how many had used stash or ring since it asked before
