@@ -18,6 +18,7 @@ int64_t Restartable::call(Address area, uint32_t bytes, uint32_t flags, unsigned
   }
   if (area_ != 0) return area_ == area ? -EBUSY : -EINVAL;
   if (flags != 0 || bytes < sizeof(struct rseq) || area % alignof(struct rseq) != 0) return -EINVAL;
+  if (!read_guest<struct rseq>(area)) return -EFAULT;
   area_ = area;
   tell(core);
   return 0;
@@ -30,11 +31,10 @@ void Restartable::tell(unsigned core) {
   told_ = core;
 }
 
-bool Restartable::in_sequence(Address code) const {
-  const auto at = read_guest<Address>(area_ + offsetof(struct rseq, rseq_cs));
-  if (!at || *at == 0) return false;
-  const auto sequence = read_guest<struct rseq_cs>(*at);
-  return sequence && code - sequence->start_ip < sequence->post_commit_offset;
+bool Restartable::in_sequence(Address sequence, Address code) {
+  static_assert(offsetof(struct rseq, rseq_cs) == kSequence);
+  const auto found = read_guest<struct rseq_cs>(sequence);
+  return found && code - found->start_ip < found->post_commit_offset;
 }
 
 }  // namespace annex::sim

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "machine/types.h"
 
@@ -28,14 +29,21 @@ class Restartable {
   }
   void waits() { told_ = kNowhere; }
   void ends() { area_ = 0; }
-  // The code at this address is in the middle of a sequence.
-  bool inside(Address code) const { return area_ != 0 && in_sequence(code); }
+  // The code at this address is in the middle of a sequence. Asked at the end of each turn, so the area is read as it
+  // lies in the process: while it is registered it must stay, or Linux too ends the program.
+  bool inside(Address code) const {
+    if (area_ == 0) return false;
+    Address sequence;
+    std::memcpy(&sequence, reinterpret_cast<const void*>(area_ + kSequence), sizeof sequence);
+    return sequence != 0 && in_sequence(sequence, code);
+  }
 
  private:
   static constexpr unsigned kNowhere = ~0u;
+  static constexpr Address kSequence = 8;  // where in the area the address of the sequence is
 
   void tell(unsigned core);
-  bool in_sequence(Address code) const;
+  static bool in_sequence(Address sequence, Address code);
 
   Address area_ = 0;  // the program's struct rseq; 0: none
   unsigned told_ = kNowhere;

@@ -60,6 +60,7 @@ TEST_F(RestartableTest, AnswersAsTheKernel) {
   EXPECT_EQ(thread.call(of(&area), 16, 0, 0), -EINVAL);
   EXPECT_EQ(thread.call(of(&area) + 8, sizeof area, 0, 0), -EINVAL);
   EXPECT_EQ(thread.call(of(&area), sizeof area, 8, 0), -EINVAL);
+  EXPECT_EQ(thread.call(32, sizeof area, 0, 0), -EFAULT);
   ASSERT_EQ(begin(0), 0);
   EXPECT_EQ(begin(0), -EBUSY);
   EXPECT_EQ(thread.call(of(&area) + 32, sizeof area, 0, 0), -EINVAL);
