@@ -119,9 +119,9 @@ def run(
         argv += ["-U", "LD_PRELOAD"]
     if "GLIBC_TUNABLES" not in settings:
         argv += ["-U", "GLIBC_TUNABLES"]
-    # -E takes a list: a value with a comma comes by QEMU's own environment, which it passes on.
     # QEMU's own: see kill in sim/qemu/plugin.cpp; and huge pages for the machine's state, of which there is much.
     inherited = {"LD_PRELOAD": str(PLUGIN), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"}
+    # -E takes a list: a value with a comma comes by QEMU's own environment, which it passes on.
     for name, value in settings.items():
         if "," in value and name != "LD_PRELOAD":
             inherited[name] = value

@@ -358,34 +358,31 @@ def of_quantum(validator: Validator) -> Section:
         f"the standard quantum, {standard}, within {100 * QUANTUM_BOUND:.0f} % of what the shortest says.",
         ["program", "allocator", *(f"{quantum:,} cycles" for quantum in QUANTA)],
     )
-    for quantum in QUANTA:
-        _with_quantum(validator, quantum).write_text(f'base = "speedmalloc-16"\nquantum = {quantum}\n')
+    machine_of = {quantum: validator.scratch / f"quantum-{quantum}.toml" for quantum in QUANTA}
+    for quantum, machine in machine_of.items():
+        machine.write_text(f'base = "speedmalloc-16"\nquantum = {quantum}\n')
     for name, scale, allocator in QUANTUM_RUNS:
         who = validator.workload(name, scale, 16)
-
-        def simulated(case: tuple[int, int], who: run.Guest = who, allocator: str = allocator) -> dict:
-            quantum, seed = case
-            return validator.simulate(who, str(_with_quantum(validator, quantum)), allocator, seed=seed)
-
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(simulated, itertools.product(QUANTA, QUANTUM_SEEDS)))
+            runs = {
+                quantum: [
+                    pool.submit(validator.simulate, who, str(machine), allocator, seed=seed) for seed in QUANTUM_SEEDS
+                ]
+                for quantum, machine in machine_of.items()
+            }
         first, cells = None, []
-        for i, quantum in enumerate(QUANTA):
-            of_seeds = results[i * len(QUANTUM_SEEDS) : (i + 1) * len(QUANTUM_SEEDS)]
-            cycles = [result["cycles"] for result in of_seeds]
+        for quantum, futures in runs.items():
+            results = [future.result() for future in futures]
+            cycles = [result["cycles"] for result in results]
             mean = statistics.mean(cycles)
             first = first or mean
             off, apart = mean / first - 1, (max(cycles) - min(cycles)) / mean
-            mips = statistics.mean(result["mips"] for result in of_seeds)
+            mips = statistics.mean(result["mips"] for result in results)
             cells.append(f"{mean:,.0f} ({100 * off:+.0f} %; {100 * apart:.0f} %), {mips:.1f}")
             if quantum == standard and abs(off) > QUANTUM_BOUND:
                 section.failed.append(f"{name} under {allocator}: {100 * off:+.0f} %")
         section.rows.append([name, allocator, *cells])
     return section
-
-
-def _with_quantum(validator: Validator, quantum: int) -> Path:
-    return validator.scratch / f"quantum-{quantum}.toml"
 
 
 def speed(validator: Validator, billions: float) -> Section:
