@@ -100,56 +100,57 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
 // plain micro-op is done, which is the branch if the block ends with one.
 template <bool kInOrder>
 Cycles Core::run_uops(const Block& block, std::span<const MemoryAccess> accesses) {
+  // Nothing but what is inlined may know where these are, or they would not be held in registers.
   Pace pace = pace_;
   const MemoryAccess* access = accesses.data();
   const MemoryAccess* const end = access + accesses.size();
-  const auto run_extras = [&](size_t before) {
-    while (access != end && access->instruction < before) {
-      apart(pace, [&] { run_extra<kInOrder>(*access); });
-      ++access;
+  const auto next_is_for = [&](const Uop& uop, bool store) __attribute__((always_inline)) {
+    if (access == end) return false;
+    if (access->instruction < uop.instruction) [[unlikely]] {
+      access = apart(pace, [=, this] { return run_extras<kInOrder>(access, end, uop.instruction); });
+      if (access == end) return false;
     }
-  };
-  const auto access_for = [&](const Uop& uop, bool store) -> const MemoryAccess* {
-    if (access == end) return nullptr;
-    if (access->instruction < uop.instruction) [[unlikely]]
-      run_extras(uop.instruction);
-    return access != end && access->instruction == uop.instruction && access->store == store ? access++ : nullptr;
+    return access->instruction == uop.instruction && access->store == store;
   };
 
   Cycles done = pace.dispatch;
   const Uop* const last = block.uops.data() + block.uops.size();
   for (const Uop* uop = block.uops.data(); uop != last; ++uop) {
     if (uop->locked) [[unlikely]] {
-      run_extras(uop->instruction);
+      access = apart(pace, [=, this] { return run_extras<kInOrder>(access, end, uop->instruction); });
       const MemoryAccess* const first = access;
       while (access != end && access->instruction == uop->instruction) ++access;
-      uop = apart(pace, [&] { return run_locked(uop, last, {first, access}); }) - 1;
+      uop = apart(pace, [=, this] { return run_locked(uop, last, {first, access}); }) - 1;
     } else if (is_plain(uop->kind)) {
       done = run_plain<kInOrder>(pace, *uop);
     } else if (uop->kind == UopClass::kLoad) {
-      run_load<kInOrder>(pace, *uop, access_for(*uop, false));
+      run_load<kInOrder>(pace, *uop, next_is_for(*uop, false) ? access++ : nullptr);
     } else if (uop->kind == UopClass::kStore) {
-      run_store<kInOrder>(pace, *uop, access_for(*uop, true));
+      run_store<kInOrder>(pace, *uop, next_is_for(*uop, true) ? access++ : nullptr);
     } else {
-      apart(pace, [&] { run_special(*uop); });
+      apart(pace, [=, this] { run_special(*uop); });
     }
   }
   if (access != end) [[unlikely]]
-    run_extras(~size_t{0});
+    apart(pace, [=, this] { run_extras<kInOrder>(access, end, ~size_t{0}); });
   pace_ = pace;
   return done;
 }
 
-// An access that no micro-op of its instruction does.
+// The accesses that no micro-op of their instructions does, of instructions before that one. Returns the next access.
 template <bool kInOrder>
-[[gnu::noinline]] void Core::run_extra(const MemoryAccess& access) {
-  ++counts_->uops;
-  ++counts_->extra_accesses;
-  if (access.store) {
-    run_store<kInOrder>(pace_, {.kind = UopClass::kStore}, &access);
-  } else {
-    run_load<kInOrder>(pace_, {.kind = UopClass::kLoad}, &access);
+[[gnu::noinline]] const MemoryAccess* Core::run_extras(const MemoryAccess* access, const MemoryAccess* end,
+                                                       size_t before) {
+  for (; access != end && access->instruction < before; ++access) {
+    ++counts_->uops;
+    ++counts_->extra_accesses;
+    if (access->store) {
+      run_store<kInOrder>(pace_, {.kind = UopClass::kStore}, access);
+    } else {
+      run_load<kInOrder>(pace_, {.kind = UopClass::kLoad}, access);
+    }
   }
+  return access;
 }
 
 template <bool kInOrder>
@@ -303,7 +304,7 @@ Cycles Core::issue_slowly(UopClass kind, Cycles ready) {
   if (ready <= known) full_until_[k] = at;
   for (Cycles cycle = at; cycle < at + busy; ++cycle) word_of(cycle).free &= ~((free & -free) << shift_of(cycle));
   ++word_of(at).uops;
-  ++pace_.waiting;
+  pace_.waiting += (at ^ pace_.dispatch) >= kWordCycles;
   return at;
 }
 
@@ -314,8 +315,8 @@ void Core::advance(Cycles to) {
     pace_.waiting = 0;
   } else {
     for (Cycles word = pace_.dispatch / kWordCycles; word < to / kWordCycles; ++word) {
-      pace_.waiting -= words_[word % kWords].uops;
       words_[word % kWords] = {};
+      pace_.waiting -= words_[(word + 1) % kWords].uops;
     }
   }
   pace_.dispatch = to;

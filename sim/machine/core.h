@@ -86,7 +86,7 @@ class Core {
     Cycles dispatch = 0;       // the cycle of the last dispatch
     Cycles dispatch_slot = 0;  // the same, in slots
     Cycles retire_slot = 0;    // of the last retirement
-    uint64_t waiting = 0;      // micro-ops issued in words_, so all that are in the scheduler
+    uint64_t waiting = 0;      // in the scheduler: micro-ops issued after dispatch's own word
     uint32_t entry = 0;        // of the reorder buffer: the next
 
     Cycles retired() const { return retire_slot >> kSlotShift; }
@@ -133,7 +133,7 @@ class Core {
   template <bool kInOrder>
   void run_store(Pace& pace, const Uop& uop, const MemoryAccess* access);
   template <bool kInOrder>
-  void run_extra(const MemoryAccess& access);
+  const MemoryAccess* run_extras(const MemoryAccess* access, const MemoryAccess* end, size_t before);
   void run_special(const Uop& uop);
   // All micro-ops of a locked instruction; returns its end.
   const Uop* run_locked(const Uop* first, const Uop* last, std::span<const MemoryAccess> accesses);

@@ -66,10 +66,10 @@ template <Core::Queued kQueued>
     slot = at << kSlotShift;
   }
   pace.dispatch_slot = slot;
-  while (pace.dispatch / kWordCycles != at / kWordCycles) enter_next_word(pace);
+  while ((pace.dispatch ^ at) >= kWordCycles) enter_next_word(pace);
   pace.dispatch = at;
-  // Micro-ops issued in dispatch's own word have left the scheduler, or as good as.
-  while (pace.waiting - word_of(pace.dispatch).uops >= scheduler_) [[unlikely]] {
+  // What is issued in dispatch's own word has left the scheduler, or as good as.
+  while (pace.waiting >= scheduler_) [[unlikely]] {
       enter_next_word(pace);
       pace.dispatch_slot = pace.dispatch << kSlotShift;
     }
@@ -78,10 +78,9 @@ template <Core::Queued kQueued>
 
 // Dispatch leaves its word of cycles for the start of the next.
 [[gnu::always_inline]] inline void Core::enter_next_word(Pace& pace) {
-  Word& word = word_of(pace.dispatch);
-  pace.waiting -= word.uops;
-  word = {};
+  word_of(pace.dispatch) = {};
   pace.dispatch = (pace.dispatch | (kWordCycles - 1)) + 1;
+  pace.waiting -= word_of(pace.dispatch).uops;
 }
 
 [[gnu::always_inline]] inline Cycles Core::operands_ready(const Pace& pace, const Uop& uop) const {
@@ -105,7 +104,7 @@ inline void Core::raise_floor(Cycles to) {
 template <bool kInOrder>
 [[gnu::always_inline]] inline Cycles Core::issue(Pace& pace, UopClass kind, Cycles ready) {
   if (kInOrder && ready > pace.dispatch + 1) apart(pace, [&] { advance(ready - 1); });
-  // The lowest free bit is both the first cycle and the port to take.
+  // The lowest free bit is both the first cycle and the port to take. From here on `at` is where its word begins.
   const uint64_t ports = ports_[static_cast<size_t>(kind)];
   Word* word = &word_of(ready);
   uint64_t free = word->free & ports & (~uint64_t{0} << (ready * kPorts % 64));
@@ -116,12 +115,12 @@ template <bool kInOrder>
       word = &word_of(at);
       free = word->free & ports;
     }
-  if (ports == 0 || at - pace.dispatch > kHorizon / 2) [[unlikely]] {
+  if (ports == 0 || at > pace.dispatch + kHorizon / 2) [[unlikely]] {
     at = apart(pace, [&] { return issue_slowly(kind, ready); });
   } else {
     word->free ^= free & -free;
     ++word->uops;
-    ++pace.waiting;
+    pace.waiting += (at ^ pace.dispatch) >= kWordCycles;
     at += static_cast<unsigned>(std::countr_zero(free)) / kPorts;
   }
   if (kInOrder && at > pace.dispatch + 1) apart(pace, [&] { advance(at - 1); });

@@ -26,18 +26,21 @@ Tage::Tage(const PredictorParameters& parameters) : base_(parameters.table_bits,
     lengths_[i] = static_cast<unsigned>(std::lround(shortest * std::pow(step, i)));
   lengths_[kTables - 1] = parameters.history;
 
-  index_.bits = parameters.table_bits > 3 ? parameters.table_bits - 3 : 1;
-  tag_.bits = kTagBits;
-  for (unsigned i = 0; i < kTables; ++i) {
-    index_.leaves_at[i] = 1U << lengths_[i] % index_.bits;
-    tag_.leaves_at[i] = 1U << lengths_[i] % tag_.bits;
-  }
+  index_.keep(parameters.table_bits > 3 ? parameters.table_bits - 3 : 1, lengths_);
+  tag_.keep(kTagBits, lengths_);
+  for (unsigned i = 0; i < kTables; ++i) first_[i] = i << index_.bits;
   entries_.resize(kTables << index_.bits);
 }
 
-inline void Tage::Folded::shift(uint32_t in, Numbers leaving) {
+void Tage::Folded::keep(unsigned kept, const std::array<unsigned, kTables>& lengths) {
+  bits = kept;
+  mask = Numbers{} + ((1U << bits) - 1);
+  for (unsigned i = 0; i < kTables; ++i) leaves_at[i] = 1U << lengths[i] % bits;
+}
+
+inline void Tage::Folded::shift(Numbers in, Numbers leaving) {
   const Numbers next = ((value << 1) | in) ^ (leaves_at & leaving);
-  value = (next ^ (next >> bits)) & ((1U << bits) - 1);
+  value = (next ^ (next >> bits)) & mask;
 }
 
 bool Tage::predict_and_learn(Address pc, bool taken) {
@@ -48,10 +51,12 @@ bool Tage::predict_and_learn(Address pc, bool taken) {
   // 1. Where each table would have this branch with its history, and which do.
   const auto pc_index = static_cast<uint32_t>(pc ^ (pc >> index_.bits) ^ (pc >> (2 * index_.bits)));
   const auto pc_tag = static_cast<uint32_t>(pc ^ (pc >> kTagBits));
-  const Numbers places = (index_.value ^ pc_index) & ((1U << index_.bits) - 1);
-  const Numbers tags = (tag_.value ^ (index_.value << 1) ^ pc_tag) & ((1U << kTagBits) - 1);
-  unsigned hits = 0;
-  for (unsigned i = 0; i < kTables; ++i) hits |= unsigned{entry(i, places).tag == tags[i]} << i;
+  const Numbers places = ((index_.value ^ pc_index) & index_.mask) | first_;
+  const Numbers tags = (tag_.value ^ (index_.value << 1) ^ pc_tag) & tag_.mask;
+  Numbers found = {};
+  for (unsigned i = 0; i < kTables; ++i) found[i] = entries_[places[i]].tag;
+  const Numbers knows = static_cast<Numbers>(found == tags) & Numbers{1, 2, 4, 8};
+  const unsigned hits = knows[0] | knows[1] | knows[2] | knows[3];
 
   // 2. The longest history that knows it provides; the next shorter one that does, or the base, is the other.
   const bool base_says = base_.predict(pc, 0);
@@ -62,11 +67,11 @@ bool Tage::predict_and_learn(Address pc, bool taken) {
     if (!right) allocate(0, taken, places, tags);
   } else {
     const auto last = static_cast<unsigned>(std::bit_width(hits)) - 1;
-    Entry& provider = entry(last, places);
+    Entry& provider = entries_[places[last]];
     const unsigned others = hits ^ (1U << last);
     Entry* other = nullptr;
     if (others != 0) {
-      other = &entry(static_cast<unsigned>(std::bit_width(others)) - 1, places);
+      other = &entries_[places[static_cast<unsigned>(std::bit_width(others)) - 1]];
     }
     // The provider is right, unless it is new and new ones have been wrong of late.
     const bool other_says = other != nullptr ? other->counter >= 0 : base_says;
@@ -95,12 +100,12 @@ bool Tage::predict_and_learn(Address pc, bool taken) {
     if (!right && !knew && last + 1 < kTables) allocate(last + 1, taken, places, tags);
   }
 
+  shift_history(taken);
   // 5. Useful bits fade, so that entries of code that no longer runs can be taken.
-  if (++steps_ == 1U << 18) {
+  if (++steps_ == kAgeing) {
     steps_ = 0;
     for (Entry& entry : entries_) entry.useful >>= 1;
   }
-  shift_history(taken);
   return right;
 }
 
@@ -111,25 +116,23 @@ void Tage::allocate(unsigned from, bool taken, Numbers places, Numbers tags) {
   random_ ^= random_ << 5;
   if ((random_ & 3) == 0 && from + 1 < kTables) ++from;
   for (unsigned i = from; i < kTables; ++i) {
-    Entry& victim = entry(i, places);
+    Entry& victim = entries_[places[i]];
     if (victim.useful == 0) {
       victim = {.tag = static_cast<uint16_t>(tags[i]), .counter = static_cast<int8_t>(taken ? 0 : -1)};
       return;
     }
   }
-  for (unsigned i = from; i < kTables; ++i) --entry(i, places).useful;
+  for (unsigned i = from; i < kTables; ++i) --entries_[places[i]].useful;
 }
 
 inline void Tage::shift_history(bool taken) {
-  Numbers leaving = {};  // all bits or none
-  for (unsigned i = 0; i < kTables; ++i) {
-    const unsigned last = lengths_[i] - 1;
-    leaving[i] = -(static_cast<uint32_t>(history_[last / 64] >> (last % 64)) & 1);
-  }
-  index_.shift(taken, leaving);
-  tag_.shift(taken, leaving);
-  history_[1] = (history_[1] << 1) | (history_[0] >> 63);
-  history_[0] = (history_[0] << 1) | uint64_t{taken};
+  static_assert(kAgeing % kMostHistory == 0);
+  Numbers leaving = {};
+  for (unsigned i = 0; i < kTables; ++i) leaving[i] = outcomes_[(steps_ - lengths_[i]) % kMostHistory];
+  outcomes_[steps_ % kMostHistory] = taken;
+  const Numbers in = Numbers{} + taken;
+  index_.shift(in, -leaving);
+  tag_.shift(in, -leaving);
 }
 
 TargetTable::TargetTable(uint32_t entries)

@@ -43,6 +43,8 @@ class Tage {
   static constexpr unsigned kTables = 4;
   static constexpr unsigned kTagBits = 11;
   static constexpr uint16_t kNoTag = 0xffff;
+  static constexpr size_t kMostHistory = 128;  // as the parameter's bound
+  static constexpr uint32_t kAgeing = 1U << 18;
 
   struct Entry {
     uint16_t tag = kNoTag;
@@ -55,12 +57,13 @@ class Tage {
   struct Folded {
     Numbers value = {};
     Numbers leaves_at = {};  // the bit in which the outcome that leaves the history sits
+    Numbers mask = {};       // as many bits as are kept
     unsigned bits = 1;
 
-    void shift(uint32_t in, Numbers leaving);
+    void keep(unsigned bits, const std::array<unsigned, kTables>& lengths);
+    void shift(Numbers in, Numbers leaving);
   };
 
-  Entry& entry(unsigned table, Numbers places) { return entries_[(size_t{table} << index_.bits) + places[table]]; }
   void allocate(unsigned from, bool taken, Numbers places, Numbers tags);
   void shift_history(bool taken);
 
@@ -68,10 +71,11 @@ class Tage {
   std::vector<Entry> entries_;  // of all tables, one after the other
   std::array<unsigned, kTables> lengths_ = {};
   Folded index_, tag_;
-  std::array<uint64_t, 2> history_ = {};  // youngest outcome in bit 0 of the first
-  int use_other_ = 0;                     // >= 0: a new entry is trusted less than the next shorter history
-  uint32_t steps_ = 0;                    // branches since the useful bits were aged
-  uint32_t random_ = 0x2545f491;          // a shift register's state: which of several tables gets an entry
+  Numbers first_ = {};                               // of each table's entries
+  std::array<uint8_t, kMostHistory> outcomes_ = {};  // of branch `steps_`, at that modulo the size
+  int use_other_ = 0;                                // >= 0: a new entry is trusted less than the next shorter history
+  uint32_t steps_ = 0;                               // branches since the useful bits were aged
+  uint32_t random_ = 0x2545f491;                     // a shift register's state: which of several tables gets an entry
 };
 
 // The last target by address, and by address and recent targets, which goes first where it knows the branch.
