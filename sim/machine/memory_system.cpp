@@ -71,8 +71,6 @@ Reply MemorySystem::access_slowly(Side& side, Address address, Access kind, Cycl
 }
 
 Reply MemorySystem::access_slowly(Side& side, const Request& request, Cycles at, Translation translation) {
-  side.l2.prepare(request.line);
-  llc_.prepare(request.line);
   Cache& l1 = request.access == Access::kFetch ? side.l1i : side.l1d;
   const Cycles looked_up = at + translation.cycles + translation.fault + l1.latency;
   const Slot slot = l1.find(request.line);
@@ -103,6 +101,8 @@ MemorySystem::Fill MemorySystem::hit(Side& side, Cache& l1, Slot slot, const Req
 }
 
 MemorySystem::Fill MemorySystem::miss(Side& side, Cache& l1, const Request& request, Cycles at) {
+  side.l2.prepare(request.line);
+  llc_.prepare(request.line);
   ++l1.statistics.misses[index_of(request.origin)][index_of(request.access)];
   const Mshrs::Grant grant = l1.start_miss(at, false);
   const Fill fill = from_l2(side, request, grant.start);

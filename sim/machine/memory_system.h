@@ -210,7 +210,8 @@ class MemorySystem {
     Event llc = Event::kNone;
   };
 
-  // The common case here: TLB and L1 hit, the line is there and may be used as it is. All others: access_slowly.
+  // The common case here: TLB and L1 hit, the line is there or comes, and may be used as it is. All others:
+  // access_slowly.
   template <Access kind>
   Reply access(unsigned core, Address address, Cycles at, Origin origin) {
     Side& side = sides_[core];
@@ -223,11 +224,15 @@ class MemorySystem {
         Line& line = l1[slot];
         const Cycles ready = at + tlb.latency + l1.latency;
         const bool may = kind != Access::kStore || line.state >= State::kExclusive;
-        if (may && line.ready <= ready && !line.prefetched) [[likely]] {
+        if (may && !line.prefetched) [[likely]] {
           l1.use(slot);
           line.toucher = origin;
           if (kind == Access::kStore) line.state = State::kModified;
-          return {ready, Level::kL1, tlb.latency, 0};
+          if (line.ready <= ready) [[likely]]
+            return {ready, Level::kL1, tlb.latency, 0};
+          const Cycles arrival = Cache::arrival(line, ready);
+          l1.statistics.late_hits[index_of(origin)] += arrival > ready;
+          return {arrival, arrival > ready ? line.source : Level::kL1, tlb.latency, 0};
         }
       }
       return access_slowly(side, {line_of(address), kind, origin}, at, {tlb.latency, 0});
