@@ -39,6 +39,7 @@ MemorySystem::Fill MemorySystem::from_llc(Side& side, const Request& request, Cy
     fill.level = Level::kDram;
     event = Event::kMiss;
   }
+  fill.in_llc = slot;
   if (demand) fill.llc = event;
 
   Line& line = llc_[slot];

@@ -14,7 +14,8 @@ MemorySystem::Side::Side(const Machine& machine, unsigned core)
       stlb(machine.stlb),
       l1d_prefetcher(machine.l1d.prefetcher),
       l1i_prefetcher(machine.l1i.prefetcher),
-      l2_prefetcher(machine.l2.prefetcher) {}
+      l2_prefetcher(machine.l2.prefetcher),
+      in_llc(l2.slots(), kNoSlot) {}
 
 MemorySystem::MemorySystem(const Machine& machine)
     : transfer_(machine.coherence.transfer),
@@ -163,6 +164,8 @@ MemorySystem::Fill MemorySystem::from_l2(Side& side, const Request& request, Cyc
   } else {
     if (demand) ++l2.statistics.misses[origin][index_of(request.access)];
     const Mshrs::Grant grant = l2.start_miss(looked_up, request.prefetch);
+    // What evicting the victim will need. (It may be another line by then.)
+    if (const Slot place = side.in_llc[l2.victim(request.line)]; place != kNoSlot) prepare(place);
     fill = from_llc(side, request, grant.start);
     fill.l2 = Event::kMiss;
     l2.mshrs.hold(grant, fill.ready);
@@ -171,6 +174,7 @@ MemorySystem::Fill MemorySystem::from_l2(Side& side, const Request& request, Cyc
     slot = l2.victim(request.line);
     if (!l2.empty(slot)) evict_from_l2(side, slot, request.origin);
     Line& line = l2.place(slot, request.line);
+    side.in_llc[slot] = fill.in_llc;
     line.arrives(looked_up, fill.ready, fill.level);
     line.state = fill.state;
   }
@@ -217,7 +221,7 @@ void MemorySystem::evict_from_l2(Side& side, Slot slot, Origin cause) {
   take_from_l1s(side, slot);
   const Line& line = side.l2[slot];
 
-  const Slot llc_slot = llc_.find(address);
+  const Slot llc_slot = side.in_llc[slot];
   Line& below = llc_[llc_slot];
   below.toucher = line.toucher;
   if (line.state == State::kModified) {
@@ -357,6 +361,7 @@ std::vector<std::string> MemorySystem::inconsistencies() const {
       const Slot below = llc_.find(line);
       expect(below != kNoSlot, "in an L2 and not in the last level", line);
       if (below == kNoSlot) continue;
+      expect(below == side.in_llc[slot], "an L2 looks for its line elsewhere in the last level", line);
       const Entry& entry = directory_[below];
       const bool owns = side.l2[slot].state >= State::kExclusive;
       expect((entry.sharers & bit_of(side.number)) != 0, "a core has it and the directory does not know", line);

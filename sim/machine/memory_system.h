@@ -167,6 +167,7 @@ class MemorySystem {
     CoherenceStatistics coherence;
     AllocatorShare share_misses;
     AllocatorShare share_cycles;
+    std::vector<Slot> in_llc;      // by slot of the L2: its line's in the last level, which keeps it for as long
     LineSet evicted_by_allocator;  // not in the L2, and an allocator's access caused that
   };
 
@@ -204,8 +205,9 @@ class MemorySystem {
   struct Fill {
     Cycles ready;
     Level level;
-    State state;           // that the level above may take
-    bool touched = false;  // allocator code used the line last
+    State state;            // that the level above may take
+    bool touched = false;   // allocator code used the line last
+    Slot in_llc = kNoSlot;  // of a fill from there or from beyond
     Event l2 = Event::kNone;
     Event llc = Event::kNone;
   };
@@ -273,6 +275,12 @@ class MemorySystem {
   void prefetch_into_l1(Side& side, Cache& l1, const Request& request, Cycles at);
   void prefetch_into_l2(Side& side, const Request& request, Cycles at);
   void prefetch_into_llc(const Request& request, Cycles at);
+
+  // The host may fetch its records of a line of the last level.
+  void prepare(Slot llc_slot) const {
+    __builtin_prefetch(&llc_[llc_slot], 1);
+    __builtin_prefetch(&directory_[llc_slot], 1);
+  }
 
   void count_share(Side& side, const Request& request, bool touched, Cycles beyond);
 
