@@ -230,6 +230,18 @@ class Cache {
     return std::max(at, std::min(line.ready, at + line.fetch_took));
   }
 
+  // As arrival(), of a demand access to a line that is here; and where the data come from, as they may be on their way.
+  struct Served {
+    Cycles ready;
+    Level level;
+  };
+  Served serve(const Line& line, Cycles at, Level here, Origin origin) {
+    const Cycles ready = arrival(line, at);
+    const bool late = ready > at;
+    statistics.late_hits[index_of(origin)] += late;
+    return {ready, late ? line.source : here};
+  }
+
   void clear() {
     std::fill(tags_.begin(), tags_.end(), kNoLine);
     std::fill(used_.begin(), used_.end(), 0);

@@ -85,11 +85,8 @@ MemorySystem::Fill MemorySystem::hit(Side& side, Cache& l1, Slot slot, const Req
   l1.note(slot);
   line.toucher = request.origin;
   const Event event = l1.first_use(line) ? Event::kFirstUse : Event::kNone;
-  Fill fill{Cache::arrival(line, at), Level::kL1, line.state};
-  if (fill.ready > at) {
-    ++l1.statistics.late_hits[index_of(request.origin)];
-    fill.level = line.source;
-  }
+  const Cache::Served served = l1.serve(line, at, Level::kL1, request.origin);
+  Fill fill{served.ready, served.level, line.state};
   if (request.access == Access::kStore) {
     if (line.state == State::kShared) {
       fill = from_l2(side, request, fill.ready);

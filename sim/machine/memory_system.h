@@ -232,9 +232,8 @@ class MemorySystem {
           if (kind == Access::kStore) line.state = State::kModified;
           if (line.ready <= ready) [[likely]]
             return {ready, Level::kL1, tlb.latency, 0};
-          const Cycles arrival = Cache::arrival(line, ready);
-          l1.statistics.late_hits[index_of(origin)] += arrival > ready;
-          return {arrival, arrival > ready ? line.source : Level::kL1, tlb.latency, 0};
+          const Cache::Served served = l1.serve(line, ready, Level::kL1, origin);
+          return {served.ready, served.level, tlb.latency, 0};
         }
       }
       return access_slowly(side, {line_of(address), kind, origin}, at, {tlb.latency, 0});
