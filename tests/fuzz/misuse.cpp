@@ -164,10 +164,10 @@ void describe(std::uint64_t seed, const Trials& trial) {
   printf("%s: seed %llu", flavour.c_str(), static_cast<unsigned long long>(seed));
   for (const std::string& setting : settings_of(seed)) printf(", %s", setting.c_str());
   if (trial.wrong() != Wrong::kNothing) {
-    printf("\n  wrong: %s of %p (%s, block of %zu), by thread %u of %u, %u of Annex's",
+    printf("\n  wrong: %s of %p (%s, block of %zu), by thread %u of %u; of Annex's %u support, %u purge",
            kCallNames[static_cast<std::size_t>(record.call)], record.address,
            kKindNames[static_cast<std::size_t>(record.wrong)], record.block_bytes, record.thread, record.threads,
-           record.own_threads);
+           record.support_threads, record.purging_threads);
   }
   printf("\n  ended %s with %s; on standard error: %s", stage_in_words(record.stage), trial.ending().c_str(),
          trial.words().empty() ? "nothing\n" : trial.words().c_str());
@@ -200,14 +200,14 @@ int run_many(std::uint64_t first_seed, double seconds) {
   Counts counts[kKinds];
   std::size_t failures = 0;
   std::size_t threaded = 0;
-  std::size_t with_own_threads = 0;
+  std::size_t supported = 0;
   std::uint64_t seed = first_seed;
   for (; passed() < seconds || seed == first_seed; ++seed) {  // one at least: none would prove nothing
     trials.run(seed);
     Counts& row = counts[static_cast<std::size_t>(trials.wrong())];
     ++row.trials;
     threaded += trials.record().threads > 1;
-    with_own_threads += trials.record().own_threads > 0;
+    supported += trials.record().support_threads > 0;
     if (trials.as_it_should_be()) {
       ++row.found;
     } else {
@@ -222,10 +222,9 @@ int run_many(std::uint64_t first_seed, double seconds) {
       fflush(stdout);
     }
   }
-  printf(
-      "\n%s, %llu trials in %.0f s (seeds from %llu), %zu of them with several threads, %zu with a thread of Annex's\n",
-      flavour.c_str(), static_cast<unsigned long long>(seed - first_seed), passed(),
-      static_cast<unsigned long long>(first_seed), threaded, with_own_threads);
+  printf("\n%s, %llu trials in %.0f s (seeds from %llu), %zu of them with several threads, %zu with a support thread\n",
+         flavour.c_str(), static_cast<unsigned long long>(seed - first_seed), passed(),
+         static_cast<unsigned long long>(first_seed), threaded, supported);
   print_table(counts);
   return failures == 0 ? 0 : 1;
 }

@@ -39,8 +39,10 @@ class Ledger {
   static constexpr std::size_t kMostHeld = 4096;
   static constexpr std::size_t kMostFreed = 8192;
 
-  // One correct call or check; `growth` is in percent: above 50 the ledger grows. False where a block has lost what was
-  // written into it, or memory is exhausted.
+  static constexpr std::size_t kMostBytes = std::size_t{24} << 20;
+
+  // One correct call or check; `growth` is in percent: above 50 the ledger grows. False where the heap was wrong, here
+  // and below, and problem() says what.
   bool step(Random* random, const Appetite& appetite, unsigned growth);
 
   bool allocate(Random* random, std::size_t bytes);
@@ -52,6 +54,7 @@ class Ledger {
 
   // Hands `count` blocks to another ledger, whose thread will free them.
   void pass_to(Ledger* other, Random* random, std::size_t count);
+  const char* problem() const { return problem_; }
   void forget_freed() { freed_count_ = 0; }
 
   std::size_t held() const { return held_count_; }
@@ -68,7 +71,13 @@ class Ledger {
     freed_[freed_count_++ % kMostFreed] = {block.start, block.bytes, moved};
   }
 
+  Held take_out(std::size_t index);
+  bool has_room_for(std::size_t bytes) const { return held_count_ < kMostHeld && held_bytes_ + bytes <= kMostBytes; }
+  bool fail(const char* problem);
+
+  const char* problem_ = "nothing";
   std::size_t held_count_ = 0;
+  std::size_t held_bytes_ = 0;
   std::size_t freed_count_ = 0;  // ever
   Held held_[kMostHeld];
   Freed freed_[kMostFreed];

@@ -65,10 +65,11 @@ struct Record {
   Wrong wrong = Wrong::kNothing;
   Call call = Call::kFree;
   const void* address = nullptr;
-  std::size_t block_bytes = 0;    // of the block that the address was, or is in; 0 where there is none
-  std::uint32_t thread = 0;       // that makes the wrong call; 0 is the main thread
-  std::uint32_t threads = 0;      // of the program, at that moment
-  std::uint32_t own_threads = 0;  // of Annex, at that moment
+  std::size_t block_bytes = 0;        // of the block that the address was, or is in; 0 where there is none
+  std::uint32_t thread = 0;           // that makes the wrong call; 0 is the main thread
+  std::uint32_t threads = 0;          // of the program, at that moment
+  std::uint32_t support_threads = 0;  // of Annex, at that moment
+  std::uint32_t purging_threads = 0;
   char note[160] = {};
 };
 

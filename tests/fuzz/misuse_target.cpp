@@ -82,6 +82,8 @@ void release_one(std::size_t member, void* argument) {
   if (!order->crew->ledger(member).release(order->index)) abort();
 }
 
+void give_back(std::size_t, void*) { annex_purge(); }
+
 Target twice_at_once(Random* random, Crew* crew) {
   const std::size_t member = crew->draw(random);
   Ledger& ledger = crew->ledger(member);
@@ -210,7 +212,7 @@ Target draw_target(Wrong wanted, Random* random, Crew* crew) {
     case Wrong::kTwiceLate:
       return freed_before(random, crew, wanted, kSoon + 1, Ledger::kMostFreed, false);
     case Wrong::kTwiceAfterTrim:
-      annex_purge();
+      random->chance(50) ? crew->run_all(give_back, nullptr) : crew->run(crew->draw(random), give_back, nullptr);
       return freed_before(random, crew, wanted, 0, Ledger::kMostFreed, false);
     case Wrong::kAfterRealloc:
       return freed_before(random, crew, wanted, 0, Ledger::kMostFreed, true);
