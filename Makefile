@@ -58,7 +58,7 @@ venv: .venv/ready  ## .venv with the lab and the Python tools
 format: lint-deps venv  ## rewrites the sources in the house's format
 	@tools/lint --fix
 
-lint: lint-deps venv  ## format, clang-tidy, ruff: says what is wrong
+lint: lint-deps venv  ## format, layers, clang-tidy, ruff: says what is wrong
 	@tools/lint
 
 run-deps:
