@@ -55,10 +55,10 @@ venv: .venv/ready  ## .venv with the lab and the Python tools
 	@.venv/bin/pip install --quiet --editable 'lab[campaign,test]'
 	@touch $@
 
-format: lint-deps venv  ## rewrites the sources in the house's format
+format: lint-deps venv  ## rewrites the sources in the house's format, and figures in documents
 	@tools/lint --fix
 
-lint: lint-deps venv  ## format, layers, clang-tidy, ruff: says what is wrong
+lint: lint-deps venv  ## format, layers, figures in documents, clang-tidy, ruff: says what is wrong
 	@tools/lint
 
 run-deps:

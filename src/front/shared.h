@@ -5,7 +5,7 @@
 // destroyed, so that a remote free needs no lock to reach one. A heap in the pool has no thread that would look into
 // its inbox: whoever posts to it does so in its stead.
 //
-// Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <atomic>

@@ -11,6 +11,9 @@ With --update and --trace the list is taken from what PROGRAM ran.
 
 Another compiler than the golden file's may order things otherwise: then loads, stores, atomics and calls must not
 exceed the golden ones, and the instructions not by more than a quarter.
+
+The file also holds how many bytes of thread-local storage the library has. tools/figures.py checks the documents by
+these files.
 """
 
 import argparse
@@ -90,7 +93,7 @@ def taken_in(library, addresses):
 
 def read_golden(path):
     """The golden file: {'compiler': ..., 'paths': {symbol: {'taken': [...], 'loads': ...}}}."""
-    golden = {"compiler": None, "paths": {}}
+    golden = {"compiler": None, "thread-local bytes": None, "paths": {}}
     current = None
     for line in path.read_text().splitlines() if path.exists() else []:
         line = line.split("#")[0].strip()
@@ -99,6 +102,8 @@ def read_golden(path):
         key, value = (part.strip() for part in line.split(":", 1))
         if key == "compiler":
             golden["compiler"] = value
+        elif key == "thread-local bytes":
+            golden[key] = int(value)
         elif key == "path":
             current = golden["paths"].setdefault(value, {"taken": []})
         elif key == "taken":
@@ -117,6 +122,7 @@ def write_golden(path, library, found):
         "#   cmake --build build/release --target golden-update",
         "# `taken` lists the conditional jumps that the path takes. The code is for the reader and is not compared.",
         f"compiler: {library.compiler}",
+        f"thread-local bytes: {library.thread_local_bytes}",
     ]
     for symbol, (taken, instructions) in found.items():
         lines += ["", f"path: {symbol}  # {PATHS[symbol]}", "taken: " + " ".join(map(str, taken))]
@@ -147,6 +153,9 @@ def check(library, golden_path, golden, trace):
     if not same_compiler:
         print(f"built by {library.compiler}, the golden file is of {golden['compiler']}: checking upper bounds only")
     wrong = []
+    if library.thread_local_bytes != golden["thread-local bytes"]:
+        expected = golden["thread-local bytes"]
+        wrong.append(f"{library.thread_local_bytes} bytes of thread-local storage, the golden file says {expected}")
     for symbol, expected in golden["paths"].items():
         taken = expected["taken"]
         if trace and not same_compiler:
@@ -189,7 +198,10 @@ def main():
     for line in wrong:
         print(line)
     if wrong:
-        print(f"If this is meant: update {options.golden.name}, and say in the commit what the change buys.")
+        print(
+            f"If this is meant: update {options.golden.name}, then the documents (tools/figures.py --write), and say in"
+        )
+        print("the commit what the change buys.")
     return 1 if wrong else 0
 
 
