@@ -68,7 +68,7 @@ test-deps:
 	@tools/install-deps tools/apt.txt tools/apt-test.txt tools/apt-sim.txt tools/apt-venv.txt
 
 bench-deps:
-	@tools/install-deps tools/apt.txt tools/apt-venv.txt $(wildcard peers/apt.txt lab/apt.txt)
+	@tools/install-deps tools/apt.txt tools/apt-venv.txt peers/apt.txt lab/apt.txt
 
 sim-deps:
 	@tools/install-deps tools/apt.txt tools/apt-sim.txt tools/apt-venv.txt
