@@ -2,6 +2,8 @@
 // look at the heap.
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include <new>
 #include <utility>
@@ -120,6 +122,48 @@ FOR_SMALL_BLOCKS(by_the_owner_who_has_taken_it_in, BLOCK; free_in_a_thread(block
 FOR_SMALL_BLOCKS(of_an_ended_threads_block, void* block = block_of_another_thread(); free(block), free(opaque(block)))
 FOR_SMALL_BLOCKS(by_another_of_an_ended_threads_block, void* block = block_of_another_thread();
                  free(block), free_in_a_thread(block))
+
+// By a destructor that runs after Annex's own, in a thread that has no heap any more.
+ANNEX_SCENARIO(by_an_ending_thread) {
+  char* block = block_among_others();
+  in_a_thread(
+      [](void* argument) -> void* {
+        pthread_key_t key;
+        free(opaque(malloc(100)));
+        SCENARIO_CHECK(pthread_key_create(&key, [](void* freed) {
+                         free(freed);
+                         reached();
+                         free(opaque(freed));
+                       }) == 0);
+        SCENARIO_CHECK(pthread_setspecific(key, argument) == 0);
+        return nullptr;
+      },
+      block);
+  return survived();
+}
+TEST(DoubleFree, by_an_ending_thread) {
+  expect_abort_for({16, 100, 1024, 9000, 20000, 32768, 40000}, "by_an_ending_thread");
+}
+
+// The child has its parent's free blocks.
+ANNEX_SCENARIO(in_a_forked_child) {
+  char* block = block_among_others();
+  free_before_others(block, 50);
+  const pid_t child = fork();
+  if (child == 0) {
+    reached();
+    free(opaque(block));
+    return survived();
+  }
+  int status = 0;
+  SCENARIO_CHECK(child > 0 && waitpid(child, &status, 0) == child);
+  if (WIFSIGNALED(status)) raise(WTERMSIG(status));
+  return survived();
+}
+TEST(DoubleFree, in_a_forked_child) {
+  expect_abort_for({16, 100, 1024, 9000, 20000, 32768, 40000}, "in_a_forked_child");
+}
+
 FOR_SMALL_BLOCKS(then_usable_size_in_another_thread, BLOCK; free(block), in_a_thread(
                                                                              [](void* argument) -> void* {
                                                                                opaque(malloc_usable_size(argument));

@@ -45,7 +45,17 @@ void Crew::end(std::size_t number) {
   pthread_cond_broadcast(&changed_);
   pthread_mutex_unlock(&mutex_);
   pthread_join(member.thread, nullptr);
-  member.present = false;
+  inherit_from(number);
+}
+
+void Crew::forget_threads() {
+  for (std::size_t number = 1; number < kMost; ++number) {
+    if (present(number)) inherit_from(number);
+  }
+}
+
+void Crew::inherit_from(std::size_t number) {
+  members_[number].present = false;
   --size_;
   Random random(number);
   ledgers_[number].pass_to(&ledgers_[0], &random, ledgers_[number].held());

@@ -22,6 +22,8 @@ class Crew {
   // Starts a thread; its number.
   std::size_t start();
   void end(std::size_t member);
+  // In a forked child, which has member 0 alone.
+  void forget_threads();
   bool present(std::size_t member) const { return member == 0 || members_[member].present; }
   std::size_t size() const { return size_; }  // present members, the calling thread among them
   std::size_t draw(Random* random) const;     // a present member
@@ -43,6 +45,7 @@ class Crew {
     bool leave = false;
   };
   static void* body(void* self);
+  void inherit_from(std::size_t member);
   void hand_out(std::size_t member, Work work, void* argument);
   void wait_for(std::size_t member);
 

@@ -49,6 +49,8 @@ enum class Stage : std::uint8_t {
 };
 
 inline constexpr std::size_t kKinds = static_cast<std::size_t>(Wrong::kCount);
+// So many frees of a thread before are "soon".
+inline constexpr std::size_t kSoon = 16;
 inline constexpr std::size_t kCalls = static_cast<std::size_t>(Call::kCount);
 
 inline constexpr const char* kKindNames[kKinds] = {
@@ -70,6 +72,10 @@ struct Record {
   std::uint32_t threads = 0;          // of the program, at that moment
   std::uint32_t support_threads = 0;  // of Annex, at that moment
   std::uint32_t purging_threads = 0;
+  // Of freed blocks, those freed last by each thread and the others: how many were looked at, and how many of their
+  // addresses were in use again. A second free of such an address is the first of another block, and is not found.
+  std::uint32_t freed[2] = {};
+  std::uint32_t in_use_again[2] = {};
   char note[160] = {};
 };
 

@@ -203,7 +203,6 @@ Target in_arena(Random* random) {
 }
 
 Target draw_target(Wrong wanted, Random* random, Crew* crew) {
-  constexpr std::size_t kSoon = 16;
   switch (wanted) {
     case Wrong::kTwiceAtOnce:
       return twice_at_once(random, crew);
