@@ -43,34 +43,24 @@ constinit bool exit_key_made = false;
 
 // --- remote frees ---------------------------------------------------------------------------------------------------
 
-// The heap's owner takes in what others have freed.
-void drain(ThreadHeap* heap) {
-  heap->inbox.drain([heap](Granule* slab) {
+// Puts the batches of slabs back into the heap.
+auto receive_into(ThreadHeap* heap) {
+  return [heap](Granule* slab) {
     ++heap->batches;
     heap->put_back(slab, remote::take(slab, start_of(slab)));
-  });
+  };
 }
+
+// The heap's owner takes in what others have freed.
+void drain(ThreadHeap* heap) { heap->inbox.drain(receive_into(heap)); }
 
 // Sends blocks to their slab's owner.
 void send(Granule* slab, const Chain& chain) {
   // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
   const uintptr_t granule = reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1);
   char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
-  // Once its blocks are sent the slab may be gone.
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
-  const uint32_t capacity = slab->capacity;
-  const uint32_t before = remote::add(slab, start, chain);
-  if (before == 0) owner->inbox.post(slab);
-  const uint32_t count = before + chain.count;
-  if (count > capacity) [[unlikely]]
-    os::fatal(kFreedTwice, chain.first);
-  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(let_go);
-  if (before != 0) return;
-  // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
-  // consistent.
-  if (!owner->pooled.load(std::memory_order_seq_cst)) return;
-  os::Guard guard(owner->lock);
-  if (owner->pooled.load(std::memory_order_relaxed)) drain(owner);
+  owner->inbox.send(slab, start, chain, receive_into(owner), let_go);
 }
 
 // --- a thread's heap ------------------------------------------------------------------------------------------------
@@ -111,20 +101,13 @@ ThreadHeap* take_pooled() {
 
 ThreadHeap* take_heap() {
   ThreadHeap* heap = take_pooled();
-  if (heap == nullptr) return nullptr;
-  os::Guard guard(heap->lock);
-  heap->pooled.store(false, std::memory_order_relaxed);
+  if (heap != nullptr) heap->inbox.leave_pool();
   return heap;
 }
 
 void put_heap(ThreadHeap* heap) {
-  {
-    os::Guard guard(heap->lock);
-    drain(heap);
-    heap->flush(heap->free);
-    heap->pooled.store(true, std::memory_order_seq_cst);
-    drain(heap);  // what was posted before the posters could know
-  }
+  heap->flush(heap->free);
+  heap->inbox.enter_pool(receive_into(heap));
   os::Guard guard(pool_lock);
   heap->next_pooled = pool;
   pool = heap;
@@ -242,13 +225,13 @@ void start() {}
 
 void before_fork() {
   pool_lock.lock();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.lock();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.lock();
   commitment_before_fork();
 }
 
 void after_fork_in_parent() {
   arena_lock.unlock();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.unlock();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.unlock();
   pool_lock.unlock();
 }
 
@@ -256,7 +239,7 @@ void after_fork_in_parent() {
 // frees to them still work, since those touch only the batch and the inbox.
 void after_fork_in_child() {
   commitment_after_fork();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.reset_after_fork();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.reset_after_fork();
   pool_lock.reset_after_fork();
 }
 

@@ -8,13 +8,11 @@
 // Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/arena.h"
 #include "core/heap.h"
-#include "os/lock.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
@@ -31,8 +29,6 @@ struct alignas(64) ThreadHeap : Heap {
   Counter batches;        // taken in
 
   alignas(64) remote::Inbox inbox;
-  os::Lock lock;                      // of whoever drains it while it is pooled, and of becoming so or not
-  std::atomic<bool> pooled{false};    // written under its lock
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock
   ThreadHeap* next_of_all = nullptr;  // constant once published
 };
