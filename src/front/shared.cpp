@@ -33,11 +33,10 @@ constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acq
 constinit ThreadHeap first_heap;            // the first thread's: no page of its own
 constinit bool first_heap_used = false;
 
-// Set when this thread's destructors have begun: a heap that it takes now is put back right after use, since nobody
-// would put it back later.
+// Set when this thread's destructors have begun: it gets no heap of its own any more, since nobody would put it back.
 constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
 
-// Tells us when a thread ends. Made once, by the first thread that gets a heap.
+// Tells us when a thread ends. Made once, before the first thread gets a heap.
 constinit pthread_key_t exit_key = 0;
 constinit bool exit_key_made = false;
 
@@ -113,27 +112,37 @@ void put_heap(ThreadHeap* heap) {
   pool = heap;
 }
 
-// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
-void end_thread(void* argument) {
-  ThreadHeap* heap = static_cast<ThreadHeap*>(argument);
-  thread_ends = true;
+// The thread has no heap of its own any more.
+void leave_heap(ThreadHeap* heap) {
   thread_heap = &no_heap;
   heap->outbox.flush(send);
   put_heap(heap);
 }
 
+// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
+void end_thread(void* heap) {
+  thread_ends = true;
+  leave_heap(static_cast<ThreadHeap*>(heap));
+}
+
+// Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
+bool make_exit_key() {
+  os::Guard guard(pool_lock);
+  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+  return exit_key_made;
+}
+
+// Gives the thread a heap of its own. False where nobody would put it back when the thread ends, or memory is
+// exhausted.
 bool start_thread() {
-  if (!set_up()) return false;
-  {
-    os::Guard guard(pool_lock);
-    if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
-  }
+  if (thread_ends || !set_up() || !make_exit_key()) return false;
   ThreadHeap* heap = take_heap();
   if (heap == nullptr) return false;
   thread_heap = heap;
   // May allocate (a second-level table for a high key), which by now works.
-  if (exit_key_made) pthread_setspecific(exit_key, heap);
-  return true;
+  if (pthread_setspecific(exit_key, heap) == 0) return true;
+  leave_heap(heap);
+  return false;
 }
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
@@ -147,8 +156,8 @@ void* allocate_from(ThreadHeap* heap, SizeClass c) {
   return block;
 }
 
-// In a thread whose destructors run.
-void* allocate_at_the_end(SizeClass c) {
+// In a thread that can't have a heap of its own.
+void* allocate_from_the_pool(SizeClass c) {
   ThreadHeap* heap = set_up() ? take_heap() : nullptr;
   if (heap == nullptr) return out_of_memory();
   void* block = allocate_from(heap, c);
@@ -158,16 +167,14 @@ void* allocate_at_the_end(SizeClass c) {
 
 // A block of another thread's heap.
 void release_remote(Granule* slab, Block* block) {
-  // A thread that only frees gets a heap too, for its outbox. One that ends sends at once.
-  if (thread_heap == &no_heap && (thread_ends || !start_thread())) return send(slab, {block, block, 1});
+  // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
+  if (thread_heap == &no_heap && !start_thread()) return send(slab, {block, block, 1});
   if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);
 }
 
 void* allocate_small(SizeClass c) {
-  if (thread_heap == &no_heap) [[unlikely]] {
-    if (thread_ends) return allocate_at_the_end(c);
-    if (!start_thread()) return out_of_memory();
-  }
+  if (thread_heap == &no_heap && !start_thread()) [[unlikely]]
+    return allocate_from_the_pool(c);
   return allocate_from(thread_heap, c);
 }
 
