@@ -55,10 +55,10 @@ venv: .venv/ready  ## .venv with the lab and the Python tools
 	@.venv/bin/pip install --quiet --editable 'lab[campaign,test]'
 	@touch $@
 
-format: lint-deps venv  ## rewrites the sources in the house's format
+format: lint-deps venv  ## rewrites the sources in the house's format, and figures in documents
 	@tools/lint --fix
 
-lint: lint-deps venv  ## format, clang-tidy, ruff: says what is wrong
+lint: lint-deps venv  ## format, layers, figures in documents, clang-tidy, ruff: says what is wrong
 	@tools/lint
 
 run-deps:
@@ -68,7 +68,7 @@ test-deps:
 	@tools/install-deps tools/apt.txt tools/apt-test.txt tools/apt-sim.txt tools/apt-venv.txt
 
 bench-deps:
-	@tools/install-deps tools/apt.txt tools/apt-venv.txt $(wildcard peers/apt.txt lab/apt.txt)
+	@tools/install-deps tools/apt.txt tools/apt-venv.txt peers/apt.txt lab/apt.txt
 
 sim-deps:
 	@tools/install-deps tools/apt.txt tools/apt-sim.txt tools/apt-venv.txt

@@ -66,7 +66,8 @@ void print_usage(FILE* out) {
 void print_environment(FILE* out) {
   fputs(
       "Environment variables read by the Annex library. A wrong value gives one\n"
-      "line of warning, and the default is used.\n",
+      "line of warning, and the default is used. A program that gains rights when it\n"
+      "starts (set-user-ID, set-group-ID, file capabilities) reads none of them.\n",
       out);
 #define ANNEX_OPTION(identifier, name, standard, values, description) \
   print_option(out, name, standard, values, description);

@@ -288,18 +288,43 @@ class LauncherTest(unittest.TestCase):
         maps = self.ran("run", loader, "/bin/cat", "/proc/self/maps")
         self.assertIn(str(self.annex.parent / "libannex.so"), maps)
 
+    # Rights
+
+    def cannot(self, why):
+        """Ends a test that can't be made here; where everything is required, it fails."""
+        if os.environ.get("ANNEX_REQUIRE_ALL"):
+            self.fail(why)
+        self.skipTest(why)
+
+    def set_user_id(self, program):
+        """Makes the program, a copy of the test's own, run with another user's rights."""
+        if os.getuid() != 0:
+            self.cannot("needs root, to make a program set-user-ID")
+        os.chown(program, 65534, 65534)
+        program.chmod(0o4755)
+        self.check_suid(program)
+        return program
+
+    def check_suid(self, program):
+        if os.statvfs(program).f_flag & os.ST_NOSUID:
+            self.cannot(f"{program} is on a filesystem mounted nosuid")
+
     def test_program_that_gains_rights(self):
         if os.getuid() == 0:
-            program = Path(shutil.copy(os.path.realpath("/bin/true"), self.dir / "gaining"))
-            os.chown(program, 65534, 65534)
-            program.chmod(0o4755)
+            program = self.set_user_id(Path(shutil.copy(os.path.realpath("/bin/true"), self.dir / "gaining")))
         else:
             program = Path(os.path.realpath(shutil.which("su")))
-        if os.statvfs(program).f_flag & os.ST_NOSUID:
-            self.skipTest(f"{program} is on a filesystem mounted nosuid")
+            self.check_suid(program)
         result = self.launch("run", program, "--version")
         self.assertIn("gains rights when it starts", result.stderr)
         self.assertEqual(result.returncode, 0)
+
+    def test_launcher_that_gains_rights(self):
+        annex = self.house("gaining-house", "libannex.so")
+        os.chmod(self.dir, 0o755)
+        self.set_user_id(annex)
+        self.refused(2, "runs nothing with more rights than its user has", "run", "true", annex=annex)
+        self.assertRegex(self.ran("--version", annex=annex), "^annex ")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // annex: runs a program on the Annex allocator. Reads the command line and does what it says;
 // help.cpp has the manual.
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -56,6 +57,11 @@ int launch(const Flavour& flavour, bool stats, char** command) {
 }
 
 int run(char** arguments) {
+  // ld.so will preload nothing for a command that inherits these rights, and the command is the user's choice.
+  if (getauxval(AT_SECURE) != 0) {
+    say("runs nothing with more rights than its user has (set-user-ID, set-group-ID, capabilities)");
+    return kUsage;
+  }
   const Flavour* flavour = &kFlavours[0];
   bool stats = false;
   for (; *arguments != nullptr && **arguments == '-'; ++arguments) {

@@ -8,10 +8,11 @@
 #include "os/message.h"
 #include "os/options.h"
 #include "os/pages.h"
+#include "os/random.h"
 
 namespace annex {
 
-constinit Reach primary = {nullptr, 0};
+constinit Reach primary = {nullptr, 0, 0};
 constinit os::Lock arena_lock;
 constinit Arena arenas[kMaxArenas];
 constinit uint32_t arena_count = 0;
@@ -285,6 +286,7 @@ bool set_up_locked() {
   os::read_options();
   if (!add_arena(standard_arena(), kSmallestArena)) return false;
   primary.base = arenas[0].base();
+  primary.key = os::random_word();
   return true;
 }
 
@@ -329,9 +331,10 @@ void account_given(size_t bytes, Purpose purpose) {
   }
 }
 
+// Whether ANNEX_MAX_HEAP leaves room for so many bytes more, beside what other threads are about to take.
 bool limit_allows(size_t bytes) {
   const size_t limit = os::options.max_heap_bytes;
-  return limit == 0 || (bytes <= limit && commitment.live <= limit - bytes);
+  return limit == 0 || (bytes <= limit && commitment.live + commitment.promised <= limit - bytes);
 }
 
 template <class Take>
@@ -423,8 +426,11 @@ namespace {
 Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   if (!set_up_locked() || !limit_allows(bytes)) return nullptr;
+  // Taking may let go of the lock for a while, in which others must not be promised the same bytes.
+  commitment.promised += bytes;
   Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, used, clean)
                                 : take_aligned(granules, alignment, purpose, used, clean);
+  commitment.promised -= bytes;
   if (run == nullptr) return nullptr;
   mark(run, granules, purpose);
   account_taken(bytes, purpose);

@@ -5,12 +5,16 @@
 
 #include "core/arena.h"
 #include "core/granule.h"
+#include "core/mark.h"
 #include "os/message.h"
 
 namespace annex {
 
-// The head of the slab or span whose live block starts at `address`; nullptr where there is none, and *problem says
-// why.
+inline constexpr char kIntoABlock[] = "a pointer into a block (or misaligned):";
+inline constexpr char kNoBlock[] = "a pointer to no allocated block (freed twice?):";
+
+// The head of the slab or span of which a block starts at `address`, in use or free; nullptr where there is none, and
+// *problem says why.
 inline Granule* find_block(const void* address, const char** problem) {
   Granule* granule = granule_of(address);
   if (granule == nullptr) {
@@ -23,18 +27,17 @@ inline Granule* find_block(const void* address, const char** problem) {
     case Kind::kSlab: {
       const uint32_t size = static_cast<uint32_t>(block_size(granule->size_class));
       const uint32_t within = static_cast<uint32_t>(offset);
-      if (within % size == 0 && within / size < __atomic_load_n(&granule->carved, __ATOMIC_RELAXED)) {
-        return granule;
-      }
-      *problem = "a pointer into a block (or misaligned):";
+      const bool made = within / size < __atomic_load_n(&granule->carved, __ATOMIC_RELAXED);
+      if (made && within % size == 0) return granule;
+      *problem = made ? kIntoABlock : kNoBlock;
       return nullptr;
     }
     case Kind::kSpan:
       if (offset == 0) return granule;
-      *problem = "a pointer into a block (or misaligned):";
+      *problem = kIntoABlock;
       return nullptr;
     default:
-      *problem = "a pointer to no allocated block (freed twice?):";
+      *problem = kNoBlock;
       return nullptr;
   }
 }
@@ -43,23 +46,41 @@ inline size_t usable_size(const Granule* head) {
   return head->kind == Kind::kSlab ? block_size(head->size_class) : head->bytes;
 }
 
-// The head of a slab of one granule in the first arena, for a pointer to one of its blocks; else nullptr, which says
-// nothing. What the fast path of free does, for the others.
+// Whether a block of a slab of one granule starts so many bytes after the slab's start: the offset is a multiple of the
+// block size (core/granule.h), and so many blocks have been made.
+[[gnu::always_inline]] inline bool starts_block(const Granule* slab, uint32_t within) {
+  const uint32_t magic = slab->magic;
+  const uint64_t product = uint64_t{within} * magic;  // the block's number << 32, and the rest
+  if (static_cast<uint32_t>(product) >= magic) [[unlikely]]
+    return false;
+  return product >> 32 < __atomic_load_n(&slab->carved, __ATOMIC_RELAXED);
+}
+
+// The same as find_block, for a slab of one granule in the first arena; else nullptr, which says nothing. What the fast
+// path of free does, for the others.
 inline Granule* find_block_fast(const void* address) {
   char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
   const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - base);
   if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) return nullptr;
   Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
-  return static_cast<uint32_t>(offset % kGranule) * slab->magic < slab->magic ? slab : nullptr;
+  return starts_block(slab, static_cast<uint32_t>(offset % kGranule)) ? slab : nullptr;
 }
 
-// For a pointer that must be valid: the program ends with one line where it isn't.
+// For a pointer to a block, in use or free: the program ends with one line where it is none.
 inline Granule* block_or_die(const void* address) {
   if (Granule* slab = find_block_fast(address)) return slab;
   const char* problem = nullptr;
   Granule* head = find_block(address, &problem);
   if (head == nullptr) [[unlikely]]
     os::fatal(problem, address);
+  return head;
+}
+
+// For a pointer to a block that must be in use.
+inline Granule* live_block_or_die(const void* address) {
+  Granule* head = block_or_die(address);
+  if (head->kind == Kind::kSlab && is_marked(address)) [[unlikely]]
+    os::fatal(kFreedTwice, address);
   return head;
 }
 

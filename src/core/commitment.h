@@ -45,7 +45,8 @@ struct Commitment {
   size_t committed = 0;
   size_t metadata = 0;
   size_t live = 0;
-  size_t spans = 0;  // of live, in spans
+  size_t promised = 0;  // to be live: runs that are being taken at this moment
+  size_t spans = 0;     // of live, in spans
   size_t dirty = 0;
   size_t purged_total = 0;
   size_t huge = 0;

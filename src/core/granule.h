@@ -38,12 +38,15 @@ namespace support {
 class SegregatedHeap;
 }
 
-// A free block; its first word links it to the next one of its list.
+// A free block. Its first word links it to the next one of its list, in the flavours whose lists are linked. Its second
+// says that it is free (core/mark.h).
 struct Block {
   Block* next;
+  uintptr_t mark;
 };
+static_assert(sizeof(Block) <= kMinAlignment);
 
-inline constexpr char kFreedTwice[] = "a block freed twice:";
+inline constexpr char kFreedTwice[] = "a block freed twice (or never allocated):";
 
 // Blocks of one slab, linked from first to last.
 struct Chain {
@@ -83,6 +86,7 @@ struct alignas(64) Granule {
   // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
   //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
   //   otherwise:   floor = 0, and until counts down to empty
+  //   empty slab:  floor = -1 and until = 1, so that one free too many is an event as well (the sum is of 16 bits)
   uint16_t until;
   uint16_t floor;
   union {
@@ -142,6 +146,14 @@ constexpr uint32_t slab_capacity(SizeClass c) {
 constexpr uint32_t slab_magic(SizeClass c) {
   return slab_granules(c) == 1 ? static_cast<uint32_t>(((uint64_t{1} << 32) + block_size(c) - 1) / block_size(c)) : 0;
 }
-static_assert(slab_capacity(0) <= UINT16_MAX);
+static_assert(slab_capacity(0) < UINT16_MAX);
+
+// How many of a slab's blocks are in use.
+constexpr uint32_t used_of(const Granule* slab) { return static_cast<uint16_t>(slab->floor + slab->until); }
+// Says so of a slab that is not full.
+constexpr void set_used(Granule* slab, uint32_t used) {
+  slab->floor = used == 0 ? UINT16_MAX : 0;
+  slab->until = used == 0 ? 1 : static_cast<uint16_t>(used);
+}
 
 }  // namespace annex

@@ -32,23 +32,23 @@ Block* Heap::refill(SizeClass c) {
 Block* Heap::take(Granule* slab) {
   Block* list = slab->free;
   slab->free = nullptr;
-  slab->until = slab->carved;
+  set_used(slab, slab->carved);
   return list;
 }
 
-// Fresh blocks, linked in order of address.
+// Fresh blocks, linked in order of address, and marked as free.
 Block* Heap::carve(Granule* slab) {
   const size_t size = block_size(slab->size_class);
   const uint32_t count = blocks_to_carve(slab);
   char* const first = start_of(slab) + slab->carved * size;
   char* const last = first + (count - 1) * size;
-  for (char* block = first; block < last; block += size) {
-    reinterpret_cast<Block*>(block)->next = reinterpret_cast<Block*>(block + size);
+  for (char* block = first; block <= last; block += size) {
+    reinterpret_cast<Block*>(block)->next = block < last ? reinterpret_cast<Block*>(block + size) : nullptr;
+    mark_free(block);
   }
-  reinterpret_cast<Block*>(last)->next = nullptr;
   // Other threads compare pointers with it (core/block.h).
   __atomic_store_n(&slab->carved, static_cast<uint16_t>(slab->carved + count), __ATOMIC_RELAXED);
-  slab->until = static_cast<uint16_t>(slab->until + count);
+  set_used(slab, used_of(slab) + count);
   note_touched(count * size);
   return reinterpret_cast<Block*>(first);
 }
@@ -73,13 +73,14 @@ void Heap::put_back(Granule* head, const Chain& chain) {
   if (chain.count < head->until) {
     head->until = static_cast<uint16_t>(head->until - chain.count);
   } else {
-    settle(head, head->until + head->floor - chain.count);
+    settle(head, used_of(head) - chain.count);
   }
 }
 
 void Heap::settle(Granule* head, uint32_t used) noexcept {
-  head->until = static_cast<uint16_t>(used);
-  head->floor = 0;
+  // More blocks have come back than were out: less than none is in use.
+  if (used > head->carved) os::fatal(kFreedTwice, head->free);
+  set_used(head, used);
   if (head->state == SlabState::kCurrent) {  // perhaps empty, but about to be allocated from
     // What the heap's list holds counts as used.
     if (used == 0 && free[head->size_class] != nullptr) os::fatal(kFreedTwice, head->free);
@@ -97,14 +98,16 @@ void Heap::flush(Block** lists) {
   for (SizeClass c = 0; c < kClasses; ++c) {
     Granule* slab = current_[c];
     if (slab == nullptr) continue;
+    uint32_t used = used_of(slab);
     while (Block* block = lists[c]) {
       lists[c] = block->next;
       block->next = slab->free;
       slab->free = block;
-      --slab->until;
+      --used;
     }
+    set_used(slab, used);
     current_[c] = nullptr;
-    if (slab->until == 0) {
+    if (used == 0) {
       let_go(slab);
     } else if (slab->free != nullptr) {
       partial_[c].push_front(slab);

@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "core/granule.h"
+#include "core/mark.h"
 #include "core/slab.h"
 
 namespace annex {
@@ -46,10 +47,11 @@ class Heap {
   // A block of a slab of this heap comes back. `head` is the slab's first granule.
   void put_back(Granule* head, Block* block) {
     block->next = head->free;
+    mark_free(block);
     head->free = block;
     if (--head->until == 0) settle(head, head->floor);
   }
-  // A chain of the slab's blocks comes back.
+  // A chain of the slab's blocks comes back, marked.
   void put_back(Granule* head, const Chain& chain);
 
   // free() has counted the slab down to an event; `used` blocks are still in use.

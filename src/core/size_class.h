@@ -7,7 +7,7 @@
 // Above 128 bytes a request of n bytes gets less than n / 8 bytes too many, at worst 11.1 % of the block
 // (n = 2^k + 1 -> 9/8 * 2^k). Every block is a multiple of 16 bytes, and a class of size m * 2^k in a slab that starts
 // at a multiple of 64 KiB gives blocks aligned to 2^k: that is how aligned requests are served. The whole table, with
-// the worst waste of each class and slab, is docs/size-classes.md, printed by `annex-size-classes`.
+// the worst waste of each class and slab, is docs/size-classes.md, printed by `annex-tables`.
 #pragma once
 
 #include <array>

@@ -29,7 +29,12 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   if (granules + alignment_granules > kLongestRun) return nullptr;
   Granule* head =
       take_span_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), usable, zero);
-  return head == nullptr ? nullptr : start_of(head);
+  if (head == nullptr) return nullptr;
+  Block* block = reinterpret_cast<Block*>(start_of(head));
+  // The mark of a block that was here before (core/mark.h) must not come back by way of a program that copies what it
+  // never wrote.
+  if (!*zero) block->mark = 0;
+  return block;
 }
 
 void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan, false); }

@@ -83,6 +83,11 @@ bool start_thread() {
 
 bool has_client() { return own_client() != nullptr || start_thread(); }
 
+void* unmarked(void* block) {
+  static_cast<Block*>(block)->mark = 0;
+  return block;
+}
+
 // --- requests -------------------------------------------------------------------------------------------------------
 
 // What goes through the queue is done under the heap's lock, and so may be nothing that takes other heaps' locks.
@@ -111,8 +116,9 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
     support::absorb_everything();
     support::serve_request(&request);
   }
+  if (request.block == nullptr) return out_of_memory();
   if (zeroed != nullptr) *zeroed = request.zeroed;
-  return request.block != nullptr ? request.block : out_of_memory();
+  return request.heap != nullptr ? unmarked(request.block) : request.block;
 }
 
 // --- stash ----------------------------------------------------------------------------------------------------------
@@ -160,7 +166,9 @@ bool refill(Client* client, SizeClass c) {
     rest = next_handful(client, c);
     if (rest.mask == 0) return magazine->turn_over(c);
   }
-  magazine->ready += spread(rest.split(c), c, magazine->ready);
+  const uint32_t count = spread(rest.split(c), c, magazine->ready);
+  support::give_out(c, magazine->ready, count);
+  magazine->ready += count;
   // Not sooner: until then the support core may still write to that line.
   if (rest.mask == 0) client->stash.fetch(c);
   return true;
@@ -169,7 +177,7 @@ bool refill(Client* client, SizeClass c) {
 void* allocate_from(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   if (magazine->ready[-1] == nullptr && !refill(client, c)) return out_of_memory();
-  return *--magazine->ready;
+  return unmarked(*--magazine->ready);
 }
 
 // Sends all of the older stack back; the younger one is still in the caches. Where the support core is slower than
@@ -196,7 +204,6 @@ void send_older(Client* client, Magazine* magazine) {
 void put_into(Client* client, SizeClass c, void* block) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
-  if (magazine->returned[-1] == block) os::fatal(kFreedTwice, block);
   if (magazine->full()) magazine->turn_over(c);
   if (magazine->full()) {
     magazine->overflowed = true;
@@ -232,22 +239,39 @@ void* allocate_aligned(size_t alignment, size_t bytes) {
   return c < kClasses ? allocate_small(c) : ask_for(bytes, alignment, nullptr);
 }
 
-// The class of a block by the class map; kClasses where that says nothing.
-static SizeClass mapped_class(const void* address) {
+namespace {
+
+// The class map's word for an address; 0 for one of which it says nothing.
+uint32_t mapped_word(const void* address) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - support::mapped.base);
-  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_ACQUIRE)) return kClasses;
-  const uint8_t mark = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
-  return mark == 0 ? kClasses : static_cast<SizeClass>(mark - 1);
+  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_ACQUIRE)) return 0;
+  return __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
 }
+
+// The class of a block that must be in use, kClasses for a span; the program ends with one line where it is no such
+// block. Only what the class map does not know to be a block of a slab of one granule has its granule looked at.
+SizeClass live_class_or_die(const void* address) {
+  uint32_t word = mapped_word(address);
+  SizeClass c = support::class_of_tag(support::tag_in(word));
+  const uint32_t magic = word != 0 ? slab_magic(c) : 0;
+  const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
+  if (within * magic >= magic) {
+    const Granule* head = block_or_die(address);
+    if (head->kind == Kind::kSpan) return kClasses;
+    c = head->size_class;
+    word = support::map_word(address);
+  }
+  if (within >= support::end_in(word)) os::fatal(kNoBlock, address);
+  if (is_marked(address)) os::fatal(kFreedTwice, address);
+  return c;
+}
+
+}  // namespace
 
 void release_slow(void* address) noexcept {
   if (address == nullptr) return;
-  const SizeClass c = mapped_class(address);
-  const uint32_t magic = c < kClasses ? slab_magic(c) : 0;
-  const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
-  const bool misaligned = magic != 0 && within * magic >= magic;
-  // Whatever is no block of a slab of one granule is looked at closely, while the caller is still there.
-  if (magic == 0 || misaligned) block_or_die(address);
+  const SizeClass c = live_class_or_die(address);
+  if (c < kClasses) mark_free(address);
   if (c < kClasses && has_client() && stashing()) return put_into(own_client(), c, address);
   Client* client = own_client();
   // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that
@@ -260,7 +284,7 @@ void release_slow(void* address) noexcept {
 }
 
 Found look_up(const void* block) {
-  const SizeClass c = mapped_class(block);
+  const SizeClass c = live_class_or_die(block);
   return c < kClasses ? Found{block_size(c), nullptr} : find(block);
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "core/granule.h"
+#include "core/mark.h"
 #include "support/books.h"
 #include "support/client.h"
 
@@ -42,6 +43,7 @@ template <void* slow(size_t) = allocate_slow>
   if (block == nullptr) [[unlikely]]
     return slow(bytes);
   magazine.ready = top - 1;
+  static_cast<Block*>(block)->mark = 0;
   return block;
 }
 
@@ -49,15 +51,19 @@ template <void* slow(size_t) = allocate_slow>
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
     return release_slow(address);
-  support::Magazine& magazine = thread_magazines->by_mark[support::mapped.map[offset >> kGranuleShift]];
-  // Not the start of a block of a slab of one granule?
-  if (static_cast<uint32_t>(offset % kGranule) * magazine.magic >= magazine.magic) [[unlikely]]
+  const uint32_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
+  support::Magazine& magazine = thread_magazines->at_tag(support::tag_in(word));
+  const uint32_t within = static_cast<uint32_t>(offset % kGranule);
+  // Behind all blocks that anyone was ever given, or not the start of a block of a slab of one granule?
+  if (within >= support::end_in(word) || within * magazine.magic >= magazine.magic) [[unlikely]]
     return release_slow(address);
+  Block* const block = static_cast<Block*>(address);
+  const uintptr_t mark = mark_with(support::mapped.key, address);
   void** const top = magazine.returned;
-  // Or the block that was freed last, once more: the double free that is cheap to see.
-  if (top == magazine.limit || top[-1] == address) [[unlikely]]
+  if (block->mark == mark || top == magazine.limit) [[unlikely]]
     return release_slow(address);
   *top = address;
+  block->mark = mark;
   magazine.returned = top + 1;
 }
 

@@ -37,7 +37,7 @@ inline void* allocate_large_zeroed(size_t bytes) {
 }
 
 inline Found find(const void* block) {
-  Granule* head = block_or_die(block);
+  Granule* head = live_block_or_die(block);
   return {usable_size(head), head->kind == Kind::kSpan ? head : nullptr};
 }
 

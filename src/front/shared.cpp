@@ -151,9 +151,9 @@ void* allocate_from(ThreadHeap* heap, SizeClass c) {
   if (block == nullptr) {
     block = heap->refill(c);
     if (block == nullptr) return out_of_memory();
+    heap->free[c] = block;
   }
-  heap->free[c] = block->next;
-  return block;
+  return pop(&heap->free[c]);
 }
 
 // In a thread that can't have a heap of its own.
@@ -167,6 +167,7 @@ void* allocate_from_the_pool(SizeClass c) {
 
 // A block of another thread's heap.
 void release_remote(Granule* slab, Block* block) {
+  mark_free(block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
   if (thread_heap == &no_heap && !start_thread()) return send(slab, {block, block, 1});
   if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);
@@ -197,11 +198,10 @@ void* allocate_aligned(size_t alignment, size_t bytes) {
 
 void release_slow(void* address) noexcept {
   if (address == nullptr) return;
-  Granule* head = block_or_die(address);
+  Granule* head = live_block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
   Block* block = static_cast<Block*>(address);
   if (head->owner != thread_heap) return release_remote(head, block);
-  if (head->free == block) os::fatal(kFreedTwice, address);
   thread_heap->put_back(head, block);
 }
 

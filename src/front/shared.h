@@ -5,13 +5,14 @@
 // destroyed, so that a remote free needs no lock to reach one. A heap in the pool has no thread that would look into
 // its inbox: whoever posts to it does so in its stead.
 //
-// Thread-local storage: 16 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "core/arena.h"
+#include "core/block.h"
 #include "core/heap.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
@@ -49,8 +50,7 @@ template <void* slow(size_t) = allocate_slow>
   Block* block = heap->free[c];
   if (block == nullptr) [[unlikely]]
     return slow(bytes);
-  heap->free[c] = block->next;
-  return block;
+  return pop(&heap->free[c]);
 }
 
 [[gnu::always_inline]] inline void release(void* address) noexcept {
@@ -61,12 +61,15 @@ template <void* slow(size_t) = allocate_slow>
   Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   Block* block = static_cast<Block*>(address);
-  if (within * slab->magic >= slab->magic) [[unlikely]]
+  const uintptr_t mark = mark_of(address);
+  // Not the start of a block? Or of one that is free?
+  if (!starts_block(slab, within) || block->mark == mark) [[unlikely]]
     return release_slow(address);
   ThreadHeap* heap = thread_heap;
-  if (slab->owner != heap || slab->free == block) [[unlikely]]
+  if (slab->owner != heap) [[unlikely]]
     return release_slow(address);
   block->next = slab->free;
+  block->mark = mark;
   slab->free = block;
   if (--slab->until == 0) [[unlikely]]
     heap->settle(slab, slab->floor);

@@ -69,20 +69,19 @@ bool is_locked() {
   return locked;
 }
 
-void* pop(Block** list, SizeClass c) {
-  Block* block = list[c];
-  if (block == nullptr) {
-    block = solo.heap.refill(c);
+void* pop_or_refill(Block** list, SizeClass c) {
+  if (list[c] == nullptr) {
+    Block* block = solo.heap.refill(c);
     if (block == nullptr) return out_of_memory();
+    list[c] = block;
   }
-  list[c] = block->next;
-  return block;
+  return pop(&list[c]);
 }
 
 void* allocate_small(SizeClass c) {
-  if (!is_locked()) return pop(solo.heap.free, c);
+  if (!is_locked()) return pop_or_refill(solo.heap.free, c);
   os::Guard guard(lock);
-  return pop(parked, c);
+  return pop_or_refill(parked, c);
 }
 
 }  // namespace
@@ -93,7 +92,7 @@ void* allocate_slow(size_t bytes) noexcept {
     return allocate_large(bytes, kMinAlignment);
   }
   const SizeClass c = class_of(bytes);
-  return solo.heap.free[c] != nullptr ? pop(solo.heap.free, c) : allocate_small(c);
+  return solo.heap.free[c] != nullptr ? pop(&solo.heap.free[c]) : allocate_small(c);
 }
 
 void* allocate_zeroed(size_t bytes) {
@@ -117,9 +116,8 @@ void release_slow(void* address) noexcept {
   Granule* head = block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
   if (guarded) lock.lock();
-  Block* block = static_cast<Block*>(address);
-  if (head->free == block) os::fatal(kFreedTwice, address);
-  solo.heap.put_back(head, block);
+  if (is_marked(address)) os::fatal(kFreedTwice, address);  // here, where no other thread can mark it
+  solo.heap.put_back(head, static_cast<Block*>(address));
   if (guarded) lock.unlock();
 }
 

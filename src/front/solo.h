@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "core/arena.h"
+#include "core/block.h"
 #include "core/heap.h"
 
 namespace annex::front {
@@ -20,7 +21,7 @@ inline constexpr char kName[] = "solo";
 
 struct Solo {
   Heap heap;
-  Reach reach = {nullptr, 0};  // of the fast path of release: the first arena, or nothing
+  Reach reach = {nullptr, 0, 0};  // of the fast path of release: the first arena, or nothing
 };
 extern constinit Solo solo;
 
@@ -35,8 +36,7 @@ template <void* slow(size_t) = allocate_slow>
   Block* block = solo.heap.free[c];
   if (block == nullptr) [[unlikely]]
     return slow(bytes);
-  solo.heap.free[c] = block->next;
-  return block;
+  return pop(&solo.heap.free[c]);
 }
 
 [[gnu::always_inline]] inline void release(void* address) noexcept {
@@ -46,9 +46,12 @@ template <void* slow(size_t) = allocate_slow>
   Granule* slab = reinterpret_cast<Granule*>(solo.reach.base) + (offset >> kGranuleShift);
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   Block* block = static_cast<Block*>(address);
-  if (within * slab->magic >= slab->magic || slab->free == block) [[unlikely]]
+  const uintptr_t mark = mark_with(solo.reach.key, address);
+  // Not the start of a block? Or of one that is free?
+  if (!starts_block(slab, within) || block->mark == mark) [[unlikely]]
     return release_slow(address);
   block->next = slab->free;
+  block->mark = mark;
   slab->free = block;
   if (--slab->until == 0) [[unlikely]]
     solo.heap.settle(slab, slab->floor);

@@ -18,7 +18,7 @@ namespace {
       region.kind = ANNEX_REGION_SLAB;
       region.block_size = block_size(head->size_class);
       region.blocks = slab_capacity(head->size_class);
-      region.used = uint32_t{head->floor} + head->until;
+      region.used = used_of(head);
       break;
     case Kind::kSpan:
       *granules = head->length;

@@ -1,6 +1,7 @@
 // Parsing of the environment: see options.h and options.def.
 #include "os/options.h"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -124,7 +125,8 @@ void read_options() {
   static constinit bool done = false;
   if (done || environ == nullptr) return;
   done = true;
-  parse_environment();
+  // Secure execution: the environment is that of somebody with fewer rights than the process.
+  if (getauxval(AT_SECURE) == 0) parse_environment();
 }
 
 }  // namespace annex::os

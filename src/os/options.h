@@ -33,7 +33,8 @@ extern constinit Options options;
 // Reads the environment into `options`. A value that can't be used: one warning line, and the default stays.
 void parse_environment();
 
-// The same, once: the first time that there is an environment (it appears only during libc's own start).
+// The same, once: the first time that there is an environment (it appears only during libc's own start). A process that
+// gained rights when it started (set-user-ID, set-group-ID, file capabilities) keeps all defaults.
 void read_options();
 
 }  // namespace annex::os

@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/mark.h"
 #include "os/pages.h"
 
 namespace annex::support {
 
 constinit Books books[kMaxArenas];
-constinit Mapped mapped = {nullptr, 0, nullptr};
+constinit Mapped mapped = {nullptr, 0, nullptr, 0};
 
 namespace {
 
-constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 4 GiB, the bitmaps of 8 MiB
+constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 1 GiB, the bitmaps of 8 MiB
 
 constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
 
@@ -27,17 +28,22 @@ Place place_of(const Granule* slab) {
   return {&books[arena - arenas], static_cast<size_t>(slab - arena->metadata())};
 }
 
+uint32_t* word_at(const void* address) {
+  const Arena* arena = arena_of(address);
+  return books[arena - arenas].map() + (arena->granule_at(address) - arena->metadata());
+}
+
 }  // namespace
 
 bool Books::commit(const Arena& arena, size_t end) {
   const size_t granules = arena.bytes() / kGranule;
-  const size_t map_bytes = round_up(granules, kStep);
+  const size_t map_bytes = round_up(granules * sizeof(uint32_t), kStep);
   if (map_ == nullptr) {
     char* room = static_cast<char*>(os::reserve(map_bytes + round_up(granules * kBitmapBytes, kStep), os::page_size()));
     if (room == nullptr) return false;
     first_ = static_cast<size_t>(arena.first() - arena.metadata());
     bitmaps_ = room + map_bytes;
-    map_ = reinterpret_cast<uint8_t*>(room);
+    map_ = reinterpret_cast<uint32_t*>(room);
   }
   const size_t bitmaps_wanted = round_up((end - first_) * kBitmapBytes, kStep);
   if (bitmaps_wanted > bitmaps_committed_) {
@@ -45,12 +51,13 @@ bool Books::commit(const Arena& arena, size_t end) {
     bitmaps_committed_ = bitmaps_wanted;
   }
   if (end > map_committed_) {
-    const size_t map_wanted = round_up(end, kStep);
-    if (!os::commit(map_ + map_committed_, map_wanted - map_committed_)) return false;
+    const size_t map_wanted = round_up(end * sizeof(uint32_t), kStep) / sizeof(uint32_t);
+    if (!os::commit(map_ + map_committed_, (map_wanted - map_committed_) * sizeof(uint32_t))) return false;
     map_committed_ = map_wanted;
     if (&arena == &arenas[0]) {
       mapped.base = arena.base();
       mapped.map = map_;
+      mapped.key = primary.key;
       __atomic_store_n(&mapped.bytes, std::min(map_wanted, granules) * kGranule, __ATOMIC_RELEASE);
     }
   }
@@ -65,7 +72,7 @@ void enter(Granule* slab) {
   slab->bitmap = book->bitmap(granule);
   memset(slab->bitmap, 0, (slab->capacity + 63) / 64 * sizeof(uint64_t));
   for (uint32_t i = 0; i < granules; ++i) {
-    __atomic_store_n(book->map() + granule + i, static_cast<uint8_t>(mark_of(slab->size_class)), __ATOMIC_RELAXED);
+    __atomic_store_n(book->map() + granule + i, tag_of(slab->size_class), __ATOMIC_RELAXED);
   }
 }
 
@@ -74,6 +81,19 @@ void strike(Granule* slab) {
   for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
     __atomic_store_n(book->map() + granule + i, 0, __ATOMIC_RELAXED);
   }
+}
+
+uint32_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
+
+void give_out(SizeClass c, void* const* blocks, uint32_t count) {
+  // In a slab of several granules each block may be the highest of its own.
+  const uint32_t highest = slab_granules(c) == 1 ? std::min(count, 1u) : count;
+  for (uint32_t i = 0; i < highest; ++i) {
+    uint32_t* word = word_at(blocks[i]);
+    const uint32_t end = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(blocks[i]) % kGranule) + 1;
+    if (end_in(*word) < end) __atomic_store_n(word, tag_in(*word) | end << 16, __ATOMIC_RELAXED);
+  }
+  for (uint32_t i = 0; i < count; ++i) mark_free(blocks[i]);
 }
 
 }  // namespace annex::support

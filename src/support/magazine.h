@@ -98,7 +98,7 @@ struct alignas(64) Magazine {
     limit = second + wanted;
   }
 };
-static_assert(sizeof(Magazine) == 64);
+static_assert(sizeof(Magazine) == kTagStep);
 
 // Where a class's slots begin in an array of all classes' slots.
 template <uint32_t limit(SizeClass)>
@@ -108,11 +108,12 @@ inline constexpr auto kSlotsFrom = [] {
   return from;
 }();
 
-// By the class map's mark, so that free need not subtract; mark 0 has none that free would use.
+// One for each tag of the class map; tag 0's is closed for good.
 struct Magazines {
-  Magazine by_mark[kClasses + 1];
+  Magazine all[kClasses + 1];
 
-  Magazine& operator[](SizeClass c) { return by_mark[mark_of(c)]; }
+  Magazine& at_tag(uint32_t tag) { return *reinterpret_cast<Magazine*>(reinterpret_cast<char*>(all) + tag); }
+  Magazine& operator[](SizeClass c) { return all[c + 1]; }
   void close(SizeClass c) {
     (*this)[c] = {};
     (*this)[c].magic = slab_magic(c);

@@ -13,8 +13,6 @@ namespace annex::support {
 
 namespace {
 
-constexpr char kIntoABlock[] = "a pointer into a block (or misaligned):";
-
 bool has_free(const Granule* slab) { return slab->until < slab->carved; }
 
 // Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie

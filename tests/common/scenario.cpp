@@ -24,7 +24,7 @@ struct Entry {
 };
 
 // A plain array: registration happens before main and must not depend on the order of constructors.
-constexpr int kMaxScenarios = 128;
+constexpr int kMaxScenarios = 256;
 Entry entries[kMaxScenarios];
 int entry_count = 0;
 const char* argument = "";

@@ -1,6 +1,7 @@
 // free: NULL, errno, any order, and the sized forms of C23.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "api.h"
@@ -114,4 +115,38 @@ TEST(Free, SizedFreesMakeMemoryReusable) {
     *static_cast<volatile char*>(aligned) = 1;
     free_aligned_sized(aligned, 4096, 2 * kMiB);
   }
+}
+
+// A program may copy bytes that it never wrote. What a free block holds by which a second free of it is seen must not
+// get back to its place by way of a large block there, and of a copy of that.
+TEST(Free, OfBlocksIntoWhichUnwrittenBytesWereCopied) {
+  SKIP_ON_GLIBC("puts blocks of these sizes elsewhere");
+  constexpr std::size_t kBlocks = 64;
+  constexpr std::size_t kWords = 4;
+  struct Place {
+    void* start;
+    std::uint64_t words[kWords];
+  };
+  std::vector<Place> places(kBlocks);
+  std::vector<void*> blocks(kBlocks);
+  int met = 0;
+  for (int round = 0; round < 8; ++round) {
+    for (void*& block : blocks) block = opaque(malloc(32 * kKiB));
+    for (void* block : blocks) free(block);
+    for (Place& place : places) {
+      place.start = opaque(malloc(64 * kKiB));
+      memcpy(place.words, place.start, sizeof place.words);
+    }
+    for (Place& place : places) free(place.start);
+    for (void*& block : blocks) {
+      block = opaque(malloc(32 * kKiB));
+      for (const Place& place : places) {
+        if (place.start != block) continue;
+        memcpy(block, place.words, sizeof place.words);
+        ++met;
+      }
+    }
+    for (void* block : blocks) free(block);
+  }
+  EXPECT_GT(met, 0);
 }

@@ -1,43 +1,13 @@
-// Frees of what malloc never returned, or of what is free already: one line on stderr, then abort.
-//
-// Each scenario is a process of its own. Only what the cheap check promises to see is asked for.
+// Frees of what malloc never returned: foreign memory, the inside of blocks; and the simplest double frees. The others
+// are in double_free.cpp and unmade_block.cpp.
+#include "invalid_free.h"
+
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/mman.h>
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
-#include "api.h"
 
 using namespace annex_test;
 
 namespace {
-
-// Shows that the scenario came as far as the invalid call, and was not stopped by anything before
-// it.
-void reached() {
-  fputs("reached\n", stdout);
-  fflush(stdout);
-}
-
-int survived() {
-  fputs("survived\n", stdout);
-  return 0;
-}
-
-void expect_abort(const std::string& scenario) {
-  SKIP_ON_GLIBC("has other words for it, and sees other cases");
-  Launch launch;
-  launch.scenario = scenario;
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.out, "reached\n") << describe(outcome);
-  EXPECT_EQ(outcome.signal, SIGABRT) << describe(outcome);
-  EXPECT_EQ(outcome.err.compare(0, 7, "annex: "), 0) << describe(outcome);
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << describe(outcome);
-  EXPECT_TRUE(!outcome.err.empty() && outcome.err.back() == '\n') << describe(outcome);
-}
 
 char in_static_storage[4096];
 
@@ -53,12 +23,7 @@ char* small_block() {
 }  // namespace
 
 #define INVALID_FREE(name, prepare, call) \
-  ANNEX_SCENARIO(name) {                  \
-    prepare;                              \
-    reached();                            \
-    call;                                 \
-    return survived();                    \
-  }                                       \
+  INVALID_SCENARIO(name, prepare, call)   \
   TEST(InvalidFree, name) { expect_abort(#name); }
 
 INVALID_FREE(free_of_a_stack_pointer, char local[64]; opaque(local), free(opaque(local + 16)))
@@ -103,3 +68,17 @@ INVALID_FREE(realloc_of_a_freed_large_block, void* block = opaque(malloc(8 << 20
 INVALID_FREE(delete_of_a_stack_pointer, char local[64]; opaque(local), ::operator delete(opaque(local + 16)))
 INVALID_FREE(cfree_of_a_stack_pointer, char local[64]; opaque(local), cfree(opaque(local + 16)))
 INVALID_FREE(free_sized_of_a_stack_pointer, char local[64]; opaque(local), free_sized(opaque(local + 16), 32))
+
+INVALID_FREE(usable_size_of_a_stack_pointer, char local[64];
+             opaque(local), opaque(malloc_usable_size(opaque(local + 16))))
+INVALID_FREE(usable_size_of_foreign_memory,
+             void* foreign = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+             opaque(malloc_usable_size(opaque(static_cast<char*>(foreign) + 4096))))
+INVALID_FREE(usable_size_of_an_interior_pointer, char* block = small_block(),
+             opaque(malloc_usable_size(opaque(block + 16))))
+INVALID_FREE(usable_size_of_a_misaligned_pointer, char* block = small_block(),
+             opaque(malloc_usable_size(opaque(block + 3))))
+INVALID_FREE(usable_size_of_a_page_inside_a_large_block, char* block = static_cast<char*>(opaque(malloc(8 << 20))),
+             opaque(malloc_usable_size(opaque(block + (4 << 20)))))
+INVALID_FREE(usable_size_in_a_never_used_part_of_the_arena, char* block = static_cast<char*>(opaque(malloc(8 << 20))),
+             opaque(malloc_usable_size(opaque(block + (std::size_t{256} << 20)))))

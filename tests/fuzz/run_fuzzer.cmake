@@ -1,7 +1,12 @@
 # Builds the fuzz target of one flavour with clang and sanitizers in a directory of its own, and runs it for a while.
 #   cmake -DCLANGXX=... -DSOURCE=... -DGENERATOR=... -DBUILD=... -DFLAVOUR=... -DSECONDS=... -DSEEDS=... -P run_fuzzer.cmake
+if(DEFINED ENV{ANNEX_REQUIRE_ALL})
+  set(refuse FATAL_ERROR "fuzz: ")
+else()
+  set(refuse STATUS "fuzz: skipped, ")
+endif()
 if(NOT CLANGXX)
-  message(STATUS "fuzz: skipped, there is no clang++ here")
+  message(${refuse} "there is no clang++ here")
   return()
 endif()
 
@@ -13,7 +18,7 @@ file(WRITE ${probe}/probe.cpp
 execute_process(COMMAND ${CLANGXX} -fsanitize=fuzzer,address,undefined probe.cpp -o probe
   WORKING_DIRECTORY ${probe} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
 if(failed)
-  message(STATUS "fuzz: skipped, ${CLANGXX} cannot link a libFuzzer target (libclang-rt-dev is missing?)")
+  message(${refuse} "${CLANGXX} cannot link a libFuzzer target (libclang-rt-dev is missing?)")
   return()
 endif()
 

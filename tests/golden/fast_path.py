@@ -11,10 +11,14 @@ With --update and --trace the list is taken from what PROGRAM ran.
 
 Another compiler than the golden file's may order things otherwise: then loads, stores, atomics and calls must not
 exceed the golden ones, and the instructions not by more than a quarter.
+
+The file also holds how many bytes of thread-local storage the library has. tools/figures.py checks the documents by
+these files.
 """
 
 import argparse
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -90,7 +94,7 @@ def taken_in(library, addresses):
 
 def read_golden(path):
     """The golden file: {'compiler': ..., 'paths': {symbol: {'taken': [...], 'loads': ...}}}."""
-    golden = {"compiler": None, "paths": {}}
+    golden = {"compiler": None, "thread-local bytes": None, "paths": {}}
     current = None
     for line in path.read_text().splitlines() if path.exists() else []:
         line = line.split("#")[0].strip()
@@ -99,6 +103,8 @@ def read_golden(path):
         key, value = (part.strip() for part in line.split(":", 1))
         if key == "compiler":
             golden["compiler"] = value
+        elif key == "thread-local bytes":
+            golden[key] = int(value)
         elif key == "path":
             current = golden["paths"].setdefault(value, {"taken": []})
         elif key == "taken":
@@ -117,6 +123,7 @@ def write_golden(path, library, found):
         "#   cmake --build build/release --target golden-update",
         "# `taken` lists the conditional jumps that the path takes. The code is for the reader and is not compared.",
         f"compiler: {library.compiler}",
+        f"thread-local bytes: {library.thread_local_bytes}",
     ]
     for symbol, (taken, instructions) in found.items():
         lines += ["", f"path: {symbol}  # {PATHS[symbol]}", "taken: " + " ".join(map(str, taken))]
@@ -147,6 +154,9 @@ def check(library, golden_path, golden, trace):
     if not same_compiler:
         print(f"built by {library.compiler}, the golden file is of {golden['compiler']}: checking upper bounds only")
     wrong = []
+    if library.thread_local_bytes != golden["thread-local bytes"]:
+        expected = golden["thread-local bytes"]
+        wrong.append(f"{library.thread_local_bytes} bytes of thread-local storage, the golden file says {expected}")
     for symbol, expected in golden["paths"].items():
         taken = expected["taken"]
         if trace and not same_compiler:
@@ -174,6 +184,8 @@ def main():
         golden = read_golden(options.golden)
         trace = run_trace(options.trace) if options.trace else None
         if options.trace and trace is None:
+            if os.environ.get("ANNEX_REQUIRE_ALL"):
+                raise Problem("tracing is not permitted here, so the path can't be compared with what runs")
             print("tracing is not permitted here: the path is not compared with what runs")
         if options.update:
             found = {}
@@ -189,7 +201,10 @@ def main():
     for line in wrong:
         print(line)
     if wrong:
-        print(f"If this is meant: update {options.golden.name}, and say in the commit what the change buys.")
+        print(
+            f"If this is meant: update {options.golden.name}, then the documents (tools/figures.py --write), and say in"
+        )
+        print("the commit what the change buys.")
     return 1 if wrong else 0
 
 

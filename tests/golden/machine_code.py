@@ -134,6 +134,9 @@ class Library:
         found = re.search(r"GCC:.*?\)\s+(\d+)\.|clang version (\d+)\.", comment)
         name = "unknown" if not found else f"GCC {found[1]}" if found[1] else f"clang {found[2]}"
         self.compiler = name
+        segments = run("readelf", "-W", "-l", self.path)
+        tls = re.search(r"^\s*TLS\s+(?:\S+\s+){4}(0x[0-9a-f]+)", segments, re.MULTILINE)  # its size in memory
+        self.thread_local_bytes = int(tls[1], 16) if tls else 0
 
     def function(self, symbol):
         if symbol not in self._symbols:

@@ -79,6 +79,33 @@ TEST(Shortage, MaxHeapUnderThreads) {
   expect_success(launch);
 }
 
+// Large blocks of many lengths that come and go: taking one often lets go of the lock, to give memory back first.
+ANNEX_SCENARIO(large_blocks_at_the_limit) {
+  static std::atomic<int> refused{0};
+  in_threads(8, [](int id) {
+    Random random(static_cast<std::uint64_t>(id));
+    void* blocks[4] = {};
+    while (refused < 20000 / kSlowdown) {
+      void*& block = blocks[random.below(4)];
+      annex_free(block);
+      block = opaque(annex_malloc(random.between(kMiB / 4, 6 * kMiB)));
+      refused += block == nullptr;
+    }
+    for (void* block : blocks) annex_free(block);
+  });
+  const std::size_t peak = stats_now().peak_in_use;
+  if (peak > 64 * kMiB) fprintf(stderr, "%zu bytes in use\n", peak);
+  DEMAND(peak <= 64 * kMiB);
+  return 0;
+}
+
+TEST(Shortage, ThreadsCannotPassTheLimitTogether) {
+  Launch launch;
+  launch.scenario = "large_blocks_at_the_limit";
+  launch.environment = {{"ANNEX_MAX_HEAP", "64M"}};
+  expect_success(launch);
+}
+
 // The sanitizers need more address space than any limit leaves, and operator new is not Annex's
 // there.
 #ifdef ANNEX_TEST_REPLACED

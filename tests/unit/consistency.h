@@ -32,7 +32,7 @@ inline const char* broken_invariant() {
             ANNEX_HOLDS(run[k].magic == 0u);
           }
           ANNEX_HOLDS(run->carved <= run->capacity);
-          ANNEX_HOLDS(run->floor + run->until <= run->carved);
+          ANNEX_HOLDS(used_of(run) <= run->carved);
           live += length;
           break;
         case Kind::kSpan:

@@ -90,7 +90,7 @@ TEST(Heap, AChainCountsAsItsBlocks) {
   std::vector<void*> blocks;
   for (uint32_t i = 0; i < 2 * slab_capacity(c); ++i) blocks.push_back(user.allocate(c));
   Granule* slab = block_or_die(blocks[0]);
-  const uint32_t used = slab->floor + slab->until;
+  const uint32_t used = used_of(slab);
   Chain chain = {nullptr, static_cast<Block*>(blocks[0]), 100};
   for (int i = 0; i < 100; ++i) {
     Block* block = static_cast<Block*>(blocks[static_cast<size_t>(i)]);
@@ -98,9 +98,64 @@ TEST(Heap, AChainCountsAsItsBlocks) {
     chain.first = block;
   }
   user.heap.put_back(slab, chain);
-  EXPECT_EQ(slab->floor + slab->until, used - 100);
+  EXPECT_EQ(used_of(slab), used - 100);
   EXPECT_EQ(slab->state, SlabState::kPartial);
   for (size_t i = 100; i < blocks.size(); ++i) user.release(blocks[i]);
+}
+
+// More blocks come back than are out, as where the mark of a block freed twice has been overwritten: the countdown ends
+// below zero.
+TEST(Heap, OneFreeTooManyOfAnEmptySlabIsSeen) {
+  User user;
+  const SizeClass c = class_of(1024);
+  std::vector<void*> blocks;
+  do blocks.push_back(user.allocate(c));
+  while (user.heap.free[c] != nullptr);
+  for (void* block : blocks) user.release(block);
+  Granule* slab = block_or_die(blocks[0]);
+  ASSERT_EQ(used_of(slab), 0u);
+  EXPECT_DEATH(user.release(blocks[0]), "freed twice");
+}
+
+TEST(Heap, AChainOfMoreBlocksThanAreOutIsSeen) {
+  User user;
+  const SizeClass c = class_of(1024);
+  Block* block = static_cast<Block*>(user.allocate(c));
+  Granule* slab = block_or_die(block);
+  EXPECT_DEATH(user.heap.put_back(slab, Chain{block, block, used_of(slab) + 1}), "freed twice");
+  user.release(block);
+}
+
+TEST(Heap, BlocksAreMarkedUnlessInUse) {
+  User user;
+  const SizeClass c = class_of(48);
+  void* block = user.allocate(c);
+  const void* never_used = user.heap.free[c];
+  EXPECT_TRUE(is_marked(never_used));
+  static_cast<Block*>(block)->mark = 0;  // as malloc does
+  EXPECT_EQ(live_block_or_die(block), block_or_die(block));
+  user.release(block);
+  EXPECT_TRUE(is_marked(block));
+  EXPECT_DEATH(live_block_or_die(block), "freed twice");
+  EXPECT_DEATH(live_block_or_die(never_used), "never allocated");
+}
+
+TEST(Heap, WhatWasNeverMadeIsNoBlock) {
+  User user;
+  const SizeClass c = class_of(48);
+  char* block = static_cast<char*>(user.allocate(c));
+  const Granule* slab = block_or_die(block);
+  const uint32_t last = slab->capacity - 1;
+  ASSERT_LT(slab->carved, slab->capacity);
+  char* const start = start_of(slab);
+  EXPECT_EQ(find_block_fast(start + (slab->carved - 1) * size_t{48}), slab);
+  for (const size_t number : {size_t{slab->carved}, size_t{last}, size_t{last} + 1}) {  // the last: the slab's tail
+    const char* problem = "";
+    EXPECT_EQ(find_block_fast(start + number * 48), nullptr);
+    EXPECT_EQ(find_block(start + number * 48, &problem), nullptr);
+    EXPECT_STREQ(problem, kNoBlock);
+  }
+  user.release(block);
 }
 
 TEST(Heap, FreshMemoryIsCarvedAPageAtATime) {

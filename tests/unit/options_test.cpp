@@ -48,6 +48,40 @@ TEST(Options, GoodValues) {
       "ANNEX_VERBOSE", "", [](auto& o) { return !o.verbose; }, "^$");
 }
 
+// What the table tells of defaults (documents, warnings) is what a process without variables gets.
+TEST(Options, DefaultsAreThoseOfTheTable) {
+  const Options standard;
+#define ANNEX_OPTION(identifier, name, text, values, description) setenv(name, text, 1);
+#include "os/options.def"
+#undef ANNEX_OPTION
+  // Others than the defaults before the table's are read. An empty one means that there is nothing to read.
+  options.purge_delay_ms = 1;
+  options.reserve_bytes = 1;
+  options.max_heap_bytes = 1;
+  options.huge_pages = HugePages::kNever;
+  options.stats = StatsFormat::kJson;
+  options.protocol = Protocol::kQueue;
+  options.support_cores = 1;
+  options.background = !standard.background;
+  options.verbose = !standard.verbose;
+  parse_environment();
+  EXPECT_EQ(options.purge_delay_ms, standard.purge_delay_ms);
+  EXPECT_EQ(options.reserve_bytes, standard.reserve_bytes);
+  EXPECT_EQ(options.max_heap_bytes, standard.max_heap_bytes);
+  EXPECT_EQ(options.huge_pages, standard.huge_pages);
+  EXPECT_EQ(options.stats, standard.stats);
+  EXPECT_EQ(options.protocol, standard.protocol);
+  EXPECT_EQ(options.support_cores, standard.support_cores);
+  EXPECT_EQ(options.background, standard.background);
+  EXPECT_EQ(options.verbose, standard.verbose);
+  EXPECT_TRUE(options.support_cpus.empty());
+  EXPECT_STREQ(options.stats_file, standard.stats_file);
+  options = standard;
+#define ANNEX_OPTION(identifier, name, text, values, description) unsetenv(name);
+#include "os/options.def"
+#undef ANNEX_OPTION
+}
+
 TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
   const auto untouched = [](auto& o) {
     const Options standard;

@@ -38,7 +38,9 @@ void environment() {
       "# Environment variables\n\n"
       "Made by `build/release/annex-tables environment` from `src/os/options.def`; `annex help env` prints the same. "
       "A\n"
-      "value that is not understood: one warning line on standard error, and the default is used.\n\n"
+      "value that is not understood: one warning line on standard error, and the default is used. A program that gains "
+      "rights\n"
+      "when it starts (set-user-ID, set-group-ID, file capabilities) reads none of them.\n\n"
       "| variable | default | values | what it does |\n|---|---|---|---|\n");
 #define ANNEX_OPTION(identifier, variable, standard, values, description) \
   printf("| `%s` | %s | %s | %s |\n", variable, *standard ? standard : "(empty)", values, description);

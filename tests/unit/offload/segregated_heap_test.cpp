@@ -84,7 +84,7 @@ TEST(SegregatedHeap, TheMapSaysWhichClassAPointerHas) {
     for (void* block : blocks) {
       const size_t offset = static_cast<size_t>(static_cast<char*>(block) - mapped.base);
       ASSERT_LT(offset, mapped.bytes);
-      ASSERT_EQ(mapped.map[offset / kGranule], mark_of(c));
+      ASSERT_EQ(tag_in(mapped.map[offset / kGranule]), tag_of(c));
     }
     const size_t granule = static_cast<size_t>(static_cast<char*>(blocks[0]) - mapped.base) / kGranule;
     for (void* block : blocks) user.put(block);
