@@ -38,7 +38,7 @@ constexpr uint32_t kPolls = 200;
 // Set when this thread's destructors have begun: it has no client any more, and gets no other.
 constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
 
-// Tells us when a thread ends. Made once, by the first thread that gets a client.
+// Tells us when a thread ends. Made once, before the first thread gets a client.
 constinit pthread_key_t exit_key = 0;
 constinit bool exit_key_made = false;
 constinit os::Lock exit_key_lock;
@@ -50,25 +50,35 @@ bool stashing() { return os::options.protocol == os::Protocol::kStash; }
 
 // --- a thread's client ----------------------------------------------------------------------------------------------
 
-// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
-void end_thread(void* argument) {
-  thread_ends = true;
+void leave_client(Client* client) {
   thread_magazines = &no_magazines;
-  support_core.close(static_cast<Client*>(argument));
+  support_core.close(client);
 }
 
+// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
+void end_thread(void* client) {
+  thread_ends = true;
+  leave_client(static_cast<Client*>(client));
+}
+
+// Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
+bool make_exit_key() {
+  os::Guard guard(exit_key_lock);
+  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+  return exit_key_made;
+}
+
+// Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted: then what
+// the thread allocates is the orphans'.
 bool start_thread() {
-  if (thread_ends || !set_up()) return false;
-  {
-    os::Guard guard(exit_key_lock);
-    if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
-  }
+  if (thread_ends || !set_up() || !make_exit_key()) return false;
   Client* client = support_core.open();
   if (client == nullptr) return false;
   thread_magazines = client;
   // May allocate (a second-level table for a high key), which by now works.
-  if (exit_key_made) pthread_setspecific(exit_key, client);
-  return true;
+  if (pthread_setspecific(exit_key, client) == 0) return true;
+  leave_client(client);
+  return false;
 }
 
 bool has_client() { return own_client() != nullptr || start_thread(); }

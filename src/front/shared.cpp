@@ -33,44 +33,33 @@ constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acq
 constinit ThreadHeap first_heap;            // the first thread's: no page of its own
 constinit bool first_heap_used = false;
 
-// Set when this thread's destructors have begun: a heap that it takes now is put back right after use, since nobody
-// would put it back later.
+// Set when this thread's destructors have begun: it gets no heap of its own any more, since nobody would put it back.
 constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
 
-// Tells us when a thread ends. Made once, by the first thread that gets a heap.
+// Tells us when a thread ends. Made once, before the first thread gets a heap.
 constinit pthread_key_t exit_key = 0;
 constinit bool exit_key_made = false;
 
 // --- remote frees ---------------------------------------------------------------------------------------------------
 
-// The heap's owner takes in what others have freed.
-void drain(ThreadHeap* heap) {
-  heap->inbox.drain([heap](Granule* slab) {
+// Puts the batches of slabs back into the heap.
+auto receive_into(ThreadHeap* heap) {
+  return [heap](Granule* slab) {
     ++heap->batches;
     heap->put_back(slab, remote::take(slab, start_of(slab)));
-  });
+  };
 }
+
+// The heap's owner takes in what others have freed.
+void drain(ThreadHeap* heap) { heap->inbox.drain(receive_into(heap)); }
 
 // Sends blocks to their slab's owner.
 void send(Granule* slab, const Chain& chain) {
   // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
   const uintptr_t granule = reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1);
   char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
-  // Once its blocks are sent the slab may be gone.
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
-  const uint32_t capacity = slab_capacity(slab->size_class);
-  const uint32_t before = remote::add(slab, start, chain);
-  if (before == 0) owner->inbox.post(slab);
-  const uint32_t count = before + chain.count;
-  if (count > capacity) [[unlikely]]
-    os::fatal(kFreedTwice, chain.first);
-  if (count == capacity && owner->inbox.completed()) owner->inbox.reap(let_go);
-  if (before != 0) return;
-  // Either this thread sees that the heap is pooled, or whoever pools it sees the post: both are sequentially
-  // consistent.
-  if (!owner->pooled.load(std::memory_order_seq_cst)) return;
-  os::Guard guard(owner->lock);
-  if (owner->pooled.load(std::memory_order_relaxed)) drain(owner);
+  owner->inbox.send(slab, start, chain, receive_into(owner), let_go);
 }
 
 // --- a thread's heap ------------------------------------------------------------------------------------------------
@@ -111,46 +100,49 @@ ThreadHeap* take_pooled() {
 
 ThreadHeap* take_heap() {
   ThreadHeap* heap = take_pooled();
-  if (heap == nullptr) return nullptr;
-  os::Guard guard(heap->lock);
-  heap->pooled.store(false, std::memory_order_relaxed);
+  if (heap != nullptr) heap->inbox.leave_pool();
   return heap;
 }
 
 void put_heap(ThreadHeap* heap) {
-  {
-    os::Guard guard(heap->lock);
-    drain(heap);
-    heap->flush(heap->free);
-    heap->pooled.store(true, std::memory_order_seq_cst);
-    drain(heap);  // what was posted before the posters could know
-  }
+  heap->flush(heap->free);
+  heap->inbox.enter_pool(receive_into(heap));
   os::Guard guard(pool_lock);
   heap->next_pooled = pool;
   pool = heap;
 }
 
-// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
-void end_thread(void* argument) {
-  ThreadHeap* heap = static_cast<ThreadHeap*>(argument);
-  thread_ends = true;
+// The thread has no heap of its own any more.
+void leave_heap(ThreadHeap* heap) {
   thread_heap = &no_heap;
   heap->outbox.flush(send);
   put_heap(heap);
 }
 
+// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
+void end_thread(void* heap) {
+  thread_ends = true;
+  leave_heap(static_cast<ThreadHeap*>(heap));
+}
+
+// Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
+bool make_exit_key() {
+  os::Guard guard(pool_lock);
+  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+  return exit_key_made;
+}
+
+// Gives the thread a heap of its own. False where nobody would put it back when the thread ends, or memory is
+// exhausted.
 bool start_thread() {
-  if (!set_up()) return false;
-  {
-    os::Guard guard(pool_lock);
-    if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
-  }
+  if (thread_ends || !set_up() || !make_exit_key()) return false;
   ThreadHeap* heap = take_heap();
   if (heap == nullptr) return false;
   thread_heap = heap;
   // May allocate (a second-level table for a high key), which by now works.
-  if (exit_key_made) pthread_setspecific(exit_key, heap);
-  return true;
+  if (pthread_setspecific(exit_key, heap) == 0) return true;
+  leave_heap(heap);
+  return false;
 }
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
@@ -164,8 +156,8 @@ void* allocate_from(ThreadHeap* heap, SizeClass c) {
   return pop(&heap->free[c]);
 }
 
-// In a thread whose destructors run.
-void* allocate_at_the_end(SizeClass c) {
+// In a thread that can't have a heap of its own.
+void* allocate_from_the_pool(SizeClass c) {
   ThreadHeap* heap = set_up() ? take_heap() : nullptr;
   if (heap == nullptr) return out_of_memory();
   void* block = allocate_from(heap, c);
@@ -176,16 +168,14 @@ void* allocate_at_the_end(SizeClass c) {
 // A block of another thread's heap.
 void release_remote(Granule* slab, Block* block) {
   mark_free(slab->secret, block);
-  // A thread that only frees gets a heap too, for its outbox. One that ends sends at once.
-  if (thread_heap == &no_heap && (thread_ends || !start_thread())) return send(slab, {block, block, 1});
+  // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
+  if (thread_heap == &no_heap && !start_thread()) return send(slab, {block, block, 1});
   if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);
 }
 
 void* allocate_small(SizeClass c) {
-  if (thread_heap == &no_heap) [[unlikely]] {
-    if (thread_ends) return allocate_at_the_end(c);
-    if (!start_thread()) return out_of_memory();
-  }
+  if (thread_heap == &no_heap && !start_thread()) [[unlikely]]
+    return allocate_from_the_pool(c);
   return allocate_from(thread_heap, c);
 }
 
@@ -242,13 +232,13 @@ void start() {}
 
 void before_fork() {
   pool_lock.lock();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.lock();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.lock();
   commitment_before_fork();
 }
 
 void after_fork_in_parent() {
   arena_lock.unlock();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.unlock();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.unlock();
   pool_lock.unlock();
 }
 
@@ -256,7 +246,7 @@ void after_fork_in_parent() {
 // frees to them still work, since those touch only the batch and the inbox.
 void after_fork_in_child() {
   commitment_after_fork();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->lock.reset_after_fork();
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.reset_after_fork();
   pool_lock.reset_after_fork();
 }
 

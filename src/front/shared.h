@@ -8,14 +8,12 @@
 // Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
-#include "os/lock.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
@@ -32,8 +30,6 @@ struct alignas(64) ThreadHeap : Heap {
   Counter batches;        // taken in
 
   alignas(64) remote::Inbox inbox;
-  os::Lock lock;                      // of whoever drains it while it is pooled, and of becoming so or not
-  std::atomic<bool> pooled{false};    // written under its lock
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock
   ThreadHeap* next_of_all = nullptr;  // constant once published
 };

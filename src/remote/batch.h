@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "core/granule.h"
+#include "remote/steps.h"
 
 namespace annex::remote {
 
@@ -32,7 +33,7 @@ static_assert(kLongestSlab / kMinAlignment <= 0x10000);
 // Adds a chain, and returns how many blocks were there before. Where that is 0, and only there, the caller must tell
 // the owner.
 inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
-  std::atomic_ref<uint64_t> word(slab->remote);
+  AtomicRef<uint64_t> word(slab->remote);
   const uint64_t first = distance_of(chain.first, slab_start);
   const uint64_t last = distance_of(chain.last, slab_start) << 16;
   uint64_t seen = word.load(std::memory_order_relaxed);
@@ -47,14 +48,14 @@ inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
 // Whether every block of the slab is in the batch, and the owner has the slab in no list of its own: then nobody but
 // the holder of its place in the inbox can reach it.
 inline bool complete(Granule* slab) {
-  const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
-  return batch_count(word) == slab_capacity(slab->size_class) &&
-         std::atomic_ref<SlabState>(slab->state).load(std::memory_order_acquire) == SlabState::kFull;
+  const uint64_t word = AtomicRef<uint64_t>(slab->remote).load(std::memory_order_acquire);
+  return batch_count(word) == capacity_of(slab) &&
+         AtomicRef<SlabState>(slab->state).load(std::memory_order_acquire) == SlabState::kFull;
 }
 
 inline Chain take(Granule* slab, char* slab_start) {
   // Release, too: whoever finds the batch empty after this may write inbox_next, which the owner has read before.
-  const uint64_t word = std::atomic_ref<uint64_t>(slab->remote).exchange(0, std::memory_order_acq_rel);
+  const uint64_t word = AtomicRef<uint64_t>(slab->remote).exchange(0, std::memory_order_acq_rel);
   return {block_at(slab_start, word), block_at(slab_start, word >> 16), batch_count(word)};
 }
 

@@ -20,6 +20,13 @@ struct FakeSlab {
 
 Chain one(Block* block) { return {block, block, 1}; }
 
+// To a heap that is never pooled.
+template <class LetGo>
+void send(Inbox* inbox, FakeSlab* slab, size_t i, LetGo let_go) {
+  const auto receive = [](Granule*) { ADD_FAILURE() << "the owner's to drain"; };
+  inbox->send(&slab->metadata, slab->memory.data(), one(slab->block(i)), receive, let_go);
+}
+
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
   EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(0))),
@@ -40,6 +47,7 @@ TEST(Remote, EveryBlockArrivesOnce) {
   constexpr size_t kSenders = 4;
   constexpr size_t kBlocks = 1000;
   std::vector<FakeSlab> slabs(kSlabs);
+  for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);  // of more blocks: never complete
   Inbox inbox;
   std::atomic<size_t> done{0};
   std::vector<std::thread> senders;
@@ -47,7 +55,7 @@ TEST(Remote, EveryBlockArrivesOnce) {
     senders.emplace_back([&, sender] {
       for (size_t i = sender; i < kBlocks; i += kSenders) {
         for (FakeSlab& slab : slabs) {
-          if (add(&slab.metadata, slab.memory.data(), one(slab.block(i))) == 0) inbox.post(&slab.metadata);
+          send(&inbox, &slab, i, [](Granule*) { ADD_FAILURE() << "not complete"; });
         }
       }
       ++done;
@@ -112,28 +120,47 @@ TEST(Outbox, SendsEveryBlockOnceInBatchesOfOneSlab) {
 TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
   constexpr SizeClass c = class_of(14000);
   constexpr uint32_t kCapacity = slab_capacity(c);
-  std::vector<FakeSlab> slabs(40);
+  constexpr size_t kCompletedBefore = 31;  // reaping would not be worth it
+  std::vector<FakeSlab> slabs(kCompletedBefore + 2);
   Inbox inbox;
-  bool time_to_reap = false;
+  std::set<Granule*> reaped;
+  const auto let_go = [&](Granule* slab) { EXPECT_TRUE(reaped.insert(slab).second); };
   for (size_t s = 0; s < slabs.size(); ++s) {
     FakeSlab& slab = slabs[s];
     slab.metadata.size_class = c;
     // Two that must stay: one that is its heap's current slab, one with a block still out.
     slab.metadata.state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
-    for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) {
-      const uint32_t count = 1 + add(&slab.metadata, slab.memory.data(), one(slab.block(i)));
-      if (count == 1) inbox.post(&slab.metadata);
-      if (count == kCapacity) time_to_reap = inbox.completed();
-    }
+    EXPECT_TRUE(reaped.empty());
+    for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) send(&inbox, &slab, i, let_go);
   }
-  EXPECT_TRUE(time_to_reap);
-  std::set<Granule*> reaped;
-  inbox.reap([&](Granule* slab) { EXPECT_TRUE(reaped.insert(slab).second); });
   EXPECT_EQ(reaped.size(), slabs.size() - 2);
   EXPECT_EQ(reaped.count(&slabs[3].metadata) + reaped.count(&slabs[5].metadata), 0u);
   std::set<Granule*> left;
   inbox.drain([&](Granule* slab) { left.insert(slab); });
   EXPECT_EQ(left, (std::set<Granule*>{&slabs[3].metadata, &slabs[5].metadata}));
+}
+
+// Whoever sends to a heap in the pool does the owner's work; once a thread has taken the heap, no longer.
+TEST(Remote, WhoeverSendsToAPooledHeapDrains) {
+  FakeSlab slab;
+  slab.metadata.size_class = class_of(14000);
+  Inbox inbox;
+  uint32_t received = 0;
+  const auto receive = [&](Granule* metadata) { received += take(metadata, slab.memory.data()).count; };
+  const auto send_one = [&](size_t i) {
+    inbox.send(&slab.metadata, slab.memory.data(), one(slab.block(i)), receive, [](Granule*) {});
+  };
+  send_one(0);
+  EXPECT_EQ(received, 0u);
+  inbox.enter_pool(receive);
+  EXPECT_EQ(received, 1u);
+  send_one(1);
+  EXPECT_EQ(received, 2u);
+  inbox.leave_pool();
+  send_one(2);
+  EXPECT_EQ(received, 2u);
+  inbox.drain(receive);
+  EXPECT_EQ(received, 3u);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // that runs on the C library's malloc, also when hardly any static TLS is left.
 //
 // The program links no allocator: ctest preloads one for the first part. Arguments: plugins FILE |
-// library FILE | tls FILE EATER-OF-64-BYTES EATER-OF-8-BYTES
+// library FILE | tls FILE EATER-OF-64-BYTES EATER-OF-8-BYTES | keys FILE
+#include <annex/annex.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +20,14 @@
 #include <filesystem>
 #include <string>
 #include <vector>
+
+// What the library calls is this one: so the program can let it fail, as it does where memory is exhausted.
+static std::atomic<bool> nothing_thread_specific{false};
+extern "C" int pthread_setspecific(pthread_key_t key, const void* value) noexcept {
+  static const auto real =
+      reinterpret_cast<int (*)(pthread_key_t, const void*)>(dlsym(RTLD_NEXT, "pthread_setspecific"));
+  return nothing_thread_specific ? ENOMEM : real(key, value);
+}
 
 namespace {
 
@@ -214,6 +224,68 @@ int nearly_full_tls(const char* file, const char* eater64, const char* eater8, c
   return 0;
 }
 
+// A library that must know when threads end, in a program that has used up all its keys before: what threads that end
+// leave behind must not pile up.
+int no_keys(const char* file) {
+  std::vector<pthread_key_t> keys;
+  for (pthread_key_t key; pthread_key_create(&key, nullptr) == 0;) keys.push_back(key);
+  DEMAND(keys.size() > 100, "the program's keys");
+  void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  DEMAND(handle != nullptr, loader_error());
+  auto* allocate = symbol<void*(std::size_t)>(handle, "annex_malloc");
+  auto* release = symbol<void(void*)>(handle, "annex_free");
+  auto* stats_of = symbol<decltype(annex_stats)>(handle, "annex_stats");
+  const auto stats = [&] {
+    annex_stats_t stats;
+    stats_of(&stats);
+    return stats;
+  };
+  // Each thread frees what the one before has left, which belongs to nobody's heap or to another's, and leaves more.
+  std::vector<void*> left;
+  const auto use_in_turn = [&] {
+    for (int i = 0; i < 300; ++i) {
+      in_threads(1, [&] {
+        for (void* block : left) {
+          DEMAND(*static_cast<char*>(block) == 7, "a block that was left");
+          release(block);
+        }
+        left.clear();
+        for (std::size_t bytes = 16; bytes <= 40000; bytes *= 3) {
+          left.push_back(allocate(bytes));
+          memset(left.back(), 7, bytes);
+          release(allocate(bytes));
+        }
+      });
+    }
+  };
+  use_in_turn();
+  const uint64_t heaps = stats().heaps;
+  printf("without a key: %lu heaps, %lu bytes of slabs\n", heaps, stats().slabs);
+  DEMAND(heaps <= 1, "each thread has left a heap behind");
+  DEMAND(stats().slabs < 4 << 20, "memory of threads that have ended is lost");
+
+  // There is a key again, but a thread can't set it.
+  DEMAND(pthread_key_delete(keys.back()) == 0, "");
+  nothing_thread_specific = true;
+  use_in_turn();
+  DEMAND(stats().heaps <= 2, "each thread has left a heap behind");
+
+  // From here on every thread that lives has its own.
+  nothing_thread_specific = false;
+  use_in_turn();
+  DEMAND(stats().heaps <= 2, "each thread has left a heap behind");
+  constexpr int kThreads = 4;
+  std::atomic<int> arrived{0};
+  in_threads(kThreads, [&] {
+    release(allocate(100));
+    ++arrived;
+    while (arrived < kThreads) sched_yield();
+  });
+  DEMAND(stats().heaps >= kThreads, "threads that live share a heap");
+  for (void* block : left) release(block);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -230,6 +302,7 @@ int main(int argc, char** argv) {
     std::filesystem::remove_all(directory);
     return status == 0 ? 0 : 1;
   }
-  fprintf(stderr, "usage: plugins FILE | library FILE | tls FILE EATER64 EATER8\n");
+  if (mode == "keys" && argc == 3) return no_keys(argv[2]);
+  fprintf(stderr, "usage: plugins FILE | library FILE | tls FILE EATER64 EATER8 | keys FILE\n");
   return 2;
 }

@@ -1,0 +1,29 @@
+// The atomics and the lock of which message passing between heaps is made. Every access that two threads may race for
+// goes through these names and no other, so that a test can put in their place ones that tell it of each step before it
+// is done, and try the steps of several threads in every order, on slabs of its own making (tests/unit/remote/).
+#pragma once
+
+#ifdef ANNEX_REMOTE_STEPS
+#include ANNEX_REMOTE_STEPS
+#else
+
+#include <atomic>
+
+#include "core/granule.h"
+#include "os/lock.h"
+
+namespace annex::remote {
+
+template <class T>
+using Atomic = std::atomic<T>;
+template <class T>
+using AtomicRef = std::atomic_ref<T>;
+using Lock = os::Lock;
+using Guard = os::Guard;
+
+// How many blocks a slab has.
+inline uint32_t capacity_of(const Granule* slab) { return slab_capacity(slab->size_class); }
+
+}  // namespace annex::remote
+
+#endif
