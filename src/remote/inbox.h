@@ -49,7 +49,8 @@ class BasicInbox {
       os::fatal(kFreedTwice, chain.first);
     bool posted = before == 0;
     if (posted) post(slab);
-    if (count == capacity && completed() && reap(let_go)) posted = true;
+    if (count == capacity) [[unlikely]]
+      posted |= completed() && reap(let_go);
     if (posted && pooled_.load(std::memory_order_seq_cst)) drain_in_the_pool(receive);
   }
 

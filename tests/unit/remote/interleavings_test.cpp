@@ -19,7 +19,7 @@ struct Choices {
 const Choices kOfTwo = {{{"A0"}, {"A1"}, {"A01"}, {"B0"}, {"B1"}, {"B01"}, {"C0"}, {"D0"}, {"C0", "A0"}},
                         {{"drain"}, {"pool"}, {"drain", "pool"}, {"pool", "unpool"}, {"pool", "unpool", "pool"}},
                         {{"unpool"}, {"unpool", "drain"}, {"unpool", "pool"}}};
-const Choices kOfThree = {{{"A0"}, {"A1"}, {"B1"}, {"C0"}}, {{"pool"}}, {{"unpool"}}};
+const Choices kOfThree = {{{"A0"}, {"A1"}, {"B1"}, {"C0"}}, {{"pool"}}, {{"unpool"}, {"unpool", "pool"}}};
 
 // What has been sent before.
 const std::vector<Program> kBefore = {{}, {"A0"}, {"B0"}, {"A0", "B0"}};
