@@ -30,7 +30,10 @@
 
 namespace annex::remote {
 
-template <uint32_t kReapAt>
+// A number of complete slabs from which on taking them out is worth it.
+inline constexpr uint32_t kReapAt = 32;
+
+template <uint32_t kComplete>
 class BasicInbox {
  public:
   // Of whoever drains in the owner's stead, and of entering and leaving the pool. Around fork it is held.
@@ -85,7 +88,7 @@ class BasicInbox {
   }
 
   // A slab's batch has become complete. True where it is time to reap.
-  bool completed() { return complete_.fetch_add(1, std::memory_order_relaxed) + 1 >= kReapAt; }
+  bool completed() { return complete_.fetch_add(1, std::memory_order_relaxed) + 1 >= kComplete; }
 
   // Lets go of each slab whose batch is complete. True where it has posted others again.
   template <class LetGo>
@@ -126,6 +129,6 @@ class BasicInbox {
   Atomic<bool> pooled_{false};  // written with the lock held
 };
 
-using Inbox = BasicInbox<32>;
+using Inbox = BasicInbox<kReapAt>;
 
 }  // namespace annex::remote
