@@ -12,7 +12,7 @@
 
 namespace annex {
 
-constinit Reach primary = {nullptr, 0, 0};
+constinit Reach primary = {nullptr, 0};
 constinit os::Lock arena_lock;
 constinit Arena arenas[kMaxArenas];
 constinit uint32_t arena_count = 0;
@@ -274,6 +274,9 @@ bool add_arena(size_t bytes, size_t least) {
   return false;
 }
 
+// Of the slabs' nonces: under the arena lock.
+constinit uint64_t next_nonce = 0;
+
 size_t standard_arena() {
   const size_t limit = os::address_space_limit();
   size_t bytes = std::min(os::options.reserve_bytes, kLargestArena);
@@ -286,7 +289,7 @@ bool set_up_locked() {
   os::read_options();
   if (!add_arena(standard_arena(), kSmallestArena)) return false;
   primary.base = arenas[0].base();
-  primary.key = os::random_word();
+  next_nonce = os::random_word();
   return true;
 }
 
@@ -445,6 +448,7 @@ Granule* take_slab_run(SizeClass c, bool* clean) {
   Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
   if (run == nullptr) return nullptr;
   run->size_class = c;
+  run->nonce = static_cast<uint16_t>(os::mixed(next_nonce++) | 0x8000);
   run->until = run->floor = 0;
   return run;
 }

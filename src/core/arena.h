@@ -27,7 +27,6 @@ namespace annex {
 struct alignas(64) Reach {
   char* base;
   size_t bytes;
-  uintptr_t key;  // of the marks of free blocks (core/mark.h)
 };
 extern constinit Reach primary;
 

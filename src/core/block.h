@@ -76,10 +76,10 @@ inline Granule* block_or_die(const void* address) {
   return head;
 }
 
-// For a pointer to a block that must be in use.
+// For a pointer to a block that must be in use. (Not for the offload flavour's slabs, whose secrets are elsewhere.)
 inline Granule* live_block_or_die(const void* address) {
   Granule* head = block_or_die(address);
-  if (head->kind == Kind::kSlab && is_marked(address)) [[unlikely]]
+  if (head->kind == Kind::kSlab && is_marked(head->secret, address)) [[unlikely]]
     os::fatal(kFreedTwice, address);
   return head;
 }

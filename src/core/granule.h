@@ -79,16 +79,18 @@ struct alignas(64) Granule {
     uint32_t first_word;  // slab, offload flavour: no word of its bitmap before this one has a bit set
     Granule* newer;       // free dirty run: the next one in order of age
   };
-  // ceil(2^32 / block size) for a slab of one granule, 0 for everything else. An offset is a multiple of the block
-  // size exactly where uint32(offset * magic) < magic, so one comparison tells valid blocks of one-granule slabs from
-  // interior pointers and from whatever must take the slow path.
-  uint32_t magic;
-  // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
-  //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
-  //   otherwise:   floor = 0, and until counts down to empty
-  //   empty slab:  floor = -1 and until = 1, so that one free too many is an event as well (the sum is of 16 bits)
-  uint16_t until;
-  uint16_t floor;
+  union {
+    struct {
+      // ceil(2^32 / block size) for a slab of one granule, 0 for everything else. An offset is a multiple of the block
+      // size exactly where uint32(offset * magic) < magic, so one comparison tells valid blocks of one-granule slabs
+      // from interior pointers and from whatever must take the slow path.
+      uint32_t magic;
+      SizeClass size_class;  // slab
+      bool fresh;            // slab: its uncarved part has never been touched
+      uint16_t nonce;        // slab: another one each time that a slab is made
+    };
+    uint64_t secret;  // slab: all of these, which do not change while it is one (core/mark.h)
+  };
   union {
     Heap* owner;                    // slab; constant while it has blocks in use
     support::SegregatedHeap* heap;  // the same in the offload flavour
@@ -107,22 +109,23 @@ struct alignas(64) Granule {
   Granule* next;  // in a list of partial slabs, or of free runs of like length
   Granule* previous;
   union {
+    // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
+    //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
+    //   otherwise:   floor = 0, and until counts down to empty
+    //   empty slab:  floor = -1 and until = 1, so that one free too many is an event as well (the sum is of 16 bits)
     struct {
-      uint16_t carved;    // slab: blocks made so far, from its start
-      uint16_t capacity;  // slab: blocks that fit
+      uint16_t until;
+      uint16_t floor;
     };
     uint32_t length;  // span or free run: granules; in its head and its last granule
   };
+  uint16_t carved;  // slab: blocks made so far, from its start
   Kind kind;
-  union {
-    SizeClass size_class;  // slab
-    bool dirty;            // free run
-  };
   union {
     SlabState state;  // slab
     uint8_t back;     // slab tail
+    bool dirty;       // free run
   };
-  bool fresh;  // slab: its uncarved part has never been touched; span: reads as zero (until handed out)
 };
 static_assert(sizeof(Granule) == 64);
 
@@ -140,16 +143,22 @@ inline constexpr auto kSlabGranules = [] {
 }();
 constexpr uint32_t slab_granules(SizeClass c) { return kSlabGranules[c]; }
 inline constexpr size_t kLongestSlab = *std::max_element(kSlabGranules.begin(), kSlabGranules.end()) * kGranule;
-constexpr uint32_t slab_capacity(SizeClass c) {
-  return static_cast<uint32_t>(slab_granules(c) * kGranule / block_size(c));
-}
+inline constexpr auto kSlabCapacity = [] {
+  std::array<uint16_t, kClasses> blocks{};
+  for (SizeClass c = 0; c < kClasses; ++c)
+    blocks[c] = static_cast<uint16_t>(slab_granules(c) * kGranule / block_size(c));
+  return blocks;
+}();
+constexpr uint32_t slab_capacity(SizeClass c) { return kSlabCapacity[c]; }
 constexpr uint32_t slab_magic(SizeClass c) {
   return slab_granules(c) == 1 ? static_cast<uint32_t>(((uint64_t{1} << 32) + block_size(c) - 1) / block_size(c)) : 0;
 }
-static_assert(slab_capacity(0) < UINT16_MAX);
+static_assert(kGranule / kMinAlignment < UINT16_MAX);
 
 // How many of a slab's blocks are in use.
-constexpr uint32_t used_of(const Granule* slab) { return static_cast<uint16_t>(slab->floor + slab->until); }
+[[gnu::always_inline]] constexpr uint32_t used_of(const Granule* slab) {
+  return static_cast<uint16_t>(slab->floor + slab->until);
+}
 // Says so of a slab that is not full.
 constexpr void set_used(Granule* slab, uint32_t used) {
   slab->floor = used == 0 ? UINT16_MAX : 0;

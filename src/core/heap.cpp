@@ -14,7 +14,7 @@ Block* Heap::refill(SizeClass c) {
   Granule* slab = current_[c];
   if (slab != nullptr && slab->free != nullptr) return take(slab);
   Granule* candidate = partial_[c].first();
-  const bool carvable = slab != nullptr && slab->carved < slab->capacity;
+  const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
   if (candidate == nullptr || (candidate->free == nullptr && carvable)) {
     if (carvable) return carve(slab);
     candidate = make_slab(c, this);
@@ -44,7 +44,7 @@ Block* Heap::carve(Granule* slab) {
   char* const last = first + (count - 1) * size;
   for (char* block = first; block <= last; block += size) {
     reinterpret_cast<Block*>(block)->next = block < last ? reinterpret_cast<Block*>(block + size) : nullptr;
-    mark_free(block);
+    mark_free(slab->secret, block);
   }
   // Other threads compare pointers with it (core/block.h).
   __atomic_store_n(&slab->carved, static_cast<uint16_t>(slab->carved + count), __ATOMIC_RELAXED);
@@ -55,11 +55,12 @@ Block* Heap::carve(Granule* slab) {
 
 // A current slab with nothing left to give makes room for another.
 void Heap::retire(Granule* slab) {
-  if (slab->carved < slab->capacity) {
+  const uint32_t capacity = slab_capacity(slab->size_class);
+  if (slab->carved < capacity) {
     partial_[slab->size_class].push_back(slab);
     return;
   }
-  const uint32_t share = fair_share(slab->capacity);
+  const uint32_t share = fair_share(capacity);
   slab->floor = static_cast<uint16_t>(slab->carved - share);
   slab->until = static_cast<uint16_t>(share);
   // Last, and for others to see: from here on the heap does not touch the slab until one of its blocks comes back.

@@ -47,7 +47,7 @@ class Heap {
   // A block of a slab of this heap comes back. `head` is the slab's first granule.
   void put_back(Granule* head, Block* block) {
     block->next = head->free;
-    mark_free(block);
+    mark_free(head->secret, block);
     head->free = block;
     if (--head->until == 0) settle(head, head->floor);
   }

@@ -1,32 +1,39 @@
 // The mark of a free block, in its second word: by it free() sees that a block is freed twice, or was never allocated,
 // whatever list the block is on and whichever thread put it there.
 //
-//   mark = key ^ address      the key is random, one for each process
+//   mark = secret ^ address      the secret is the slab's, and another one each time that a slab is made
 //
-// A block is marked when it is made and when it is freed, and malloc clears the word. So a program can have the mark in
-// a live block only if it guesses the key, or copies the word from where it lay while the block was free, to the same
-// address: a false alarm has odds of 2^-64. What overwrites a block after it is freed destroys its mark.
+// A block is marked when it is made and when it is freed, and malloc clears the word. So no live block holds a mark of
+// its slab as it is now: what a program may copy out of memory that it never wrote is a mark of a slab that is no more.
+// That such a one is right again by chance, in the same place, has odds of one in 32,768 (the nonce) each time that the
+// program copies it there; any other word, of 2^-64. A mark is no address, since the nonce sets its highest bit.
+//
+// What overwrites a block after it is freed destroys its mark.
 #pragma once
 
 #include <cstdint>
 
-#include "core/arena.h"
 #include "core/granule.h"
 
 namespace annex {
 
-inline uintptr_t mark_with(uintptr_t key, const void* block) { return key ^ reinterpret_cast<uintptr_t>(block); }
-inline uintptr_t mark_of(const void* block) { return mark_with(primary.key, block); }
+inline uintptr_t mark_of(uint64_t secret, const void* block) { return secret ^ reinterpret_cast<uintptr_t>(block); }
 
-inline void mark_free(void* block) { static_cast<Block*>(block)->mark = mark_of(block); }
-inline bool is_marked(const void* block) { return static_cast<const Block*>(block)->mark == mark_of(block); }
+inline void mark_free(uint64_t secret, void* block) { static_cast<Block*>(block)->mark = mark_of(secret, block); }
+inline bool is_marked(uint64_t secret, const void* block) {
+  return static_cast<const Block*>(block)->mark == mark_of(secret, block);
+}
 
-// Takes the first block out of a list that is not empty, for the program.
-inline Block* pop(Block** list) {
+// For the program: a block is no longer free.
+inline void* unmarked(void* block) {
+  static_cast<Block*>(block)->mark = 0;
+  return block;
+}
+// Takes the first block out of a list that is not empty.
+inline void* pop(Block** list) {
   Block* block = *list;
   *list = block->next;
-  block->mark = 0;
-  return block;
+  return unmarked(block);
 }
 
 }  // namespace annex

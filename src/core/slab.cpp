@@ -15,7 +15,6 @@ Granule* make_slab(SizeClass c, Heap* owner) {
   slab->owner = owner;
   slab->remote = 0;
   slab->carved = 0;
-  slab->capacity = static_cast<uint16_t>(slab_capacity(c));
   slab->fresh = clean;
   slab->magic = slab_magic(c);
   return slab;
@@ -26,7 +25,8 @@ uint32_t blocks_to_carve(const Granule* slab) {
   const size_t extent = slab->fresh ? os::page_size() : kResidentExtent;
   const size_t from = slab->carved * size;
   const size_t to = (from + size + extent - 1) & ~(extent - 1);
-  return std::min(std::max(static_cast<uint32_t>((to - from) / size), 1u), uint32_t{slab->capacity} - slab->carved);
+  return std::min(std::max(static_cast<uint32_t>((to - from) / size), 1u),
+                  slab_capacity(slab->size_class) - slab->carved);
 }
 
 void let_go(Granule* slab) {

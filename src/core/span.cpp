@@ -31,8 +31,8 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
       take_span_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), usable, zero);
   if (head == nullptr) return nullptr;
   Block* block = reinterpret_cast<Block*>(start_of(head));
-  // The mark of a block that was here before (core/mark.h) must not come back by way of a program that copies what it
-  // never wrote.
+  // A mark of the block that was here before might be right again when a program copies it away, and back once there is
+  // a slab here: rarely, as that has another nonce (core/mark.h), and this makes it never.
   if (!*zero) block->mark = 0;
   return block;
 }

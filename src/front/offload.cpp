@@ -73,11 +73,6 @@ bool start_thread() {
 
 bool has_client() { return own_client() != nullptr || start_thread(); }
 
-void* unmarked(void* block) {
-  static_cast<Block*>(block)->mark = 0;
-  return block;
-}
-
 // --- requests -------------------------------------------------------------------------------------------------------
 
 // What goes through the queue is done under the heap's lock, and so may be nothing that takes other heaps' locks.
@@ -232,36 +227,43 @@ void* allocate_aligned(size_t alignment, size_t bytes) {
 namespace {
 
 // The class map's word for an address; 0 for one of which it says nothing.
-uint32_t mapped_word(const void* address) {
+uint64_t mapped_word(const void* address) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_ACQUIRE)) return 0;
   return __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
 }
 
-// The class of a block that must be in use, kClasses for a span; the program ends with one line where it is no such
-// block. Only what the class map does not know to be a block of a slab of one granule has its granule looked at.
-SizeClass live_class_or_die(const void* address) {
-  uint32_t word = mapped_word(address);
+// A block in use: its class and the secret of its marks; kClasses for a span.
+struct Live {
+  SizeClass size_class;
+  uint64_t secret = 0;
+};
+
+// The program ends with one line where it is no such block. Only what the class map does not know to be a block of a
+// slab of one granule has its granule looked at.
+Live live_or_die(const void* address) {
+  uint64_t word = mapped_word(address);
   SizeClass c = support::class_of_tag(support::tag_in(word));
   const uint32_t magic = word != 0 ? slab_magic(c) : 0;
   const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
   if (within * magic >= magic) {
     const Granule* head = block_or_die(address);
-    if (head->kind == Kind::kSpan) return kClasses;
+    if (head->kind == Kind::kSpan) return {kClasses};
     c = head->size_class;
     word = support::map_word(address);
   }
   if (within >= support::end_in(word)) os::fatal(kNoBlock, address);
-  if (is_marked(address)) os::fatal(kFreedTwice, address);
-  return c;
+  const uint64_t secret = support::secret_in(word);
+  if (is_marked(secret, address)) os::fatal(kFreedTwice, address);
+  return {c, secret};
 }
 
 }  // namespace
 
 void release_slow(void* address) noexcept {
   if (address == nullptr) return;
-  const SizeClass c = live_class_or_die(address);
-  if (c < kClasses) mark_free(address);
+  const auto [c, secret] = live_or_die(address);
+  if (c < kClasses) mark_free(secret, address);
   if (c < kClasses && has_client() && stashing()) return put_into(own_client(), c, address);
   Client* client = own_client();
   // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that
@@ -274,7 +276,7 @@ void release_slow(void* address) noexcept {
 }
 
 Found look_up(const void* block) {
-  const SizeClass c = live_class_or_die(block);
+  const SizeClass c = live_or_die(block).size_class;
   return c < kClasses ? Found{block_size(c), nullptr} : find(block);
 }
 

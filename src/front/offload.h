@@ -43,22 +43,21 @@ template <void* slow(size_t) = allocate_slow>
   if (block == nullptr) [[unlikely]]
     return slow(bytes);
   magazine.ready = top - 1;
-  static_cast<Block*>(block)->mark = 0;
-  return block;
+  return unmarked(block);
 }
 
 [[gnu::always_inline]] inline void release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
     return release_slow(address);
-  const uint32_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
+  const uint64_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_in(word));
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   // Behind all blocks that anyone was ever given, or not the start of a block of a slab of one granule?
   if (within >= support::end_in(word) || within * magazine.magic >= magazine.magic) [[unlikely]]
     return release_slow(address);
   Block* const block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_with(support::mapped.key, address);
+  const uintptr_t mark = mark_of(support::secret_in(word), address);
   void** const top = magazine.returned;
   if (block->mark == mark || top == magazine.limit) [[unlikely]]
     return release_slow(address);

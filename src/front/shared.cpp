@@ -58,7 +58,7 @@ void send(Granule* slab, const Chain& chain) {
   char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
   // Once its blocks are sent the slab may be gone.
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
-  const uint32_t capacity = slab->capacity;
+  const uint32_t capacity = slab_capacity(slab->size_class);
   const uint32_t before = remote::add(slab, start, chain);
   if (before == 0) owner->inbox.post(slab);
   const uint32_t count = before + chain.count;
@@ -175,7 +175,7 @@ void* allocate_at_the_end(SizeClass c) {
 
 // A block of another thread's heap.
 void release_remote(Granule* slab, Block* block) {
-  mark_free(block);
+  mark_free(slab->secret, block);
   // A thread that only frees gets a heap too, for its outbox. One that ends sends at once.
   if (thread_heap == &no_heap && (thread_ends || !start_thread())) return send(slab, {block, block, 1});
   if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);

@@ -65,7 +65,7 @@ template <void* slow(size_t) = allocate_slow>
   Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   Block* block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_of(address);
+  const uintptr_t mark = mark_of(slab->secret, address);
   // Not the start of a block? Or of one that is free?
   if (!starts_block(slab, within) || block->mark == mark) [[unlikely]]
     return release_slow(address);

@@ -116,7 +116,7 @@ void release_slow(void* address) noexcept {
   Granule* head = block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
   if (guarded) lock.lock();
-  if (is_marked(address)) os::fatal(kFreedTwice, address);  // here, where no other thread can mark it
+  if (is_marked(head->secret, address)) os::fatal(kFreedTwice, address);  // here, where no other thread can mark it
   solo.heap.put_back(head, static_cast<Block*>(address));
   if (guarded) lock.unlock();
 }

@@ -21,7 +21,7 @@ inline constexpr char kName[] = "solo";
 
 struct Solo {
   Heap heap;
-  Reach reach = {nullptr, 0, 0};  // of the fast path of release: the first arena, or nothing
+  Reach reach = {nullptr, 0};  // of the fast path of release: the first arena, or nothing
 };
 extern constinit Solo solo;
 
@@ -46,7 +46,7 @@ template <void* slow(size_t) = allocate_slow>
   Granule* slab = reinterpret_cast<Granule*>(solo.reach.base) + (offset >> kGranuleShift);
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
   Block* block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_with(solo.reach.key, address);
+  const uintptr_t mark = mark_of(slab->secret, address);
   // Not the start of a block? Or of one that is free?
   if (!starts_block(slab, within) || block->mark == mark) [[unlikely]]
     return release_slow(address);

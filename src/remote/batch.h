@@ -48,7 +48,7 @@ inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
 // the holder of its place in the inbox can reach it.
 inline bool complete(Granule* slab) {
   const uint64_t word = __atomic_load_n(&slab->remote, __ATOMIC_ACQUIRE);
-  return batch_count(word) == slab->capacity &&
+  return batch_count(word) == slab_capacity(slab->size_class) &&
          std::atomic_ref<SlabState>(slab->state).load(std::memory_order_acquire) == SlabState::kFull;
 }
 

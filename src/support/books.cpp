@@ -6,15 +6,16 @@
 
 #include "core/mark.h"
 #include "os/pages.h"
+#include "os/random.h"
 
 namespace annex::support {
 
 constinit Books books[kMaxArenas];
-constinit Mapped mapped = {nullptr, 0, nullptr, 0};
+constinit Mapped mapped = {nullptr, 0, nullptr};
 
 namespace {
 
-constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 1 GiB, the bitmaps of 8 MiB
+constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 512 MiB, the bitmaps of 8 MiB
 
 constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
 
@@ -28,7 +29,7 @@ Place place_of(const Granule* slab) {
   return {&books[arena - arenas], static_cast<size_t>(slab - arena->metadata())};
 }
 
-uint32_t* word_at(const void* address) {
+uint64_t* word_at(const void* address) {
   const Arena* arena = arena_of(address);
   return books[arena - arenas].map() + (arena->granule_at(address) - arena->metadata());
 }
@@ -37,13 +38,13 @@ uint32_t* word_at(const void* address) {
 
 bool Books::commit(const Arena& arena, size_t end) {
   const size_t granules = arena.bytes() / kGranule;
-  const size_t map_bytes = round_up(granules * sizeof(uint32_t), kStep);
+  const size_t map_bytes = round_up(granules * sizeof(uint64_t), kStep);
   if (map_ == nullptr) {
     char* room = static_cast<char*>(os::reserve(map_bytes + round_up(granules * kBitmapBytes, kStep), os::page_size()));
     if (room == nullptr) return false;
     first_ = static_cast<size_t>(arena.first() - arena.metadata());
     bitmaps_ = room + map_bytes;
-    map_ = reinterpret_cast<uint32_t*>(room);
+    map_ = reinterpret_cast<uint64_t*>(room);
   }
   const size_t bitmaps_wanted = round_up((end - first_) * kBitmapBytes, kStep);
   if (bitmaps_wanted > bitmaps_committed_) {
@@ -51,13 +52,12 @@ bool Books::commit(const Arena& arena, size_t end) {
     bitmaps_committed_ = bitmaps_wanted;
   }
   if (end > map_committed_) {
-    const size_t map_wanted = round_up(end * sizeof(uint32_t), kStep) / sizeof(uint32_t);
-    if (!os::commit(map_ + map_committed_, (map_wanted - map_committed_) * sizeof(uint32_t))) return false;
+    const size_t map_wanted = round_up(end * sizeof(uint64_t), kStep) / sizeof(uint64_t);
+    if (!os::commit(map_ + map_committed_, (map_wanted - map_committed_) * sizeof(uint64_t))) return false;
     map_committed_ = map_wanted;
     if (&arena == &arenas[0]) {
       mapped.base = arena.base();
       mapped.map = map_;
-      mapped.key = primary.key;
       __atomic_store_n(&mapped.bytes, std::min(map_wanted, granules) * kGranule, __ATOMIC_RELEASE);
     }
   }
@@ -70,10 +70,11 @@ void enter(Granule* slab) {
   const auto [book, granule] = place_of(slab);
   const uint32_t granules = slab_granules(slab->size_class);
   slab->bitmap = book->bitmap(granule);
-  memset(slab->bitmap, 0, (slab->capacity + 63) / 64 * sizeof(uint64_t));
-  for (uint32_t i = 0; i < granules; ++i) {
-    __atomic_store_n(book->map() + granule + i, tag_of(slab->size_class), __ATOMIC_RELAXED);
-  }
+  memset(slab->bitmap, 0, (slab_capacity(slab->size_class) + 63) / 64 * sizeof(uint64_t));
+  // Its highest bit makes a mark no address: those of programs have 47 bits.
+  const uint64_t nonce = (os::mixed(uint64_t{slab->nonce} << 48 ^ granule) | 0x80000000) << 32;
+  const uint64_t word = nonce | uint64_t{tag_of(slab->size_class)} << 16;
+  for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(book->map() + granule + i, word, __ATOMIC_RELAXED);
 }
 
 void strike(Granule* slab) {
@@ -83,17 +84,19 @@ void strike(Granule* slab) {
   }
 }
 
-uint32_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
+uint64_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
 
 void give_out(SizeClass c, void* const* blocks, uint32_t count) {
   // In a slab of several granules each block may be the highest of its own.
   const uint32_t highest = slab_granules(c) == 1 ? std::min(count, 1u) : count;
   for (uint32_t i = 0; i < highest; ++i) {
-    uint32_t* word = word_at(blocks[i]);
+    uint64_t* const at = word_at(blocks[i]);
+    const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
     const uint32_t end = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(blocks[i]) % kGranule) + 1;
-    if (end_in(*word) < end) __atomic_store_n(word, tag_in(*word) | end << 16, __ATOMIC_RELAXED);
+    if (end_in(word) < end) __atomic_store_n(at, word - end_in(word) + end, __ATOMIC_RELAXED);
   }
-  for (uint32_t i = 0; i < count; ++i) mark_free(blocks[i]);
+  const uint64_t secret = count > 0 ? secret_in(map_word(blocks[0])) : 0;  // all granules of a slab have the same
+  for (uint32_t i = 0; i < count; ++i) mark_free(secret, blocks[i]);
 }
 
 }  // namespace annex::support

@@ -1,10 +1,9 @@
 // The support core's books: what its heap keeps about slabs beside the arena's granules, each in pages of its own.
 //
-//   class map   a word a granule: a tag, for the class of the slab that it belongs to, 0 for whatever is no slab; and
-//   an
-//               end, behind the last block in it that a program thread has ever been given. It is all that free needs
-//               to know of a pointer, and changes only when a slab is made, first used up to there, or let go, so
-//               program threads mostly read it out of their own caches.
+//   class map   a word a granule: a tag, for the class of the slab that it belongs to; an end, behind the last block
+//               in it that a program thread has ever been given; and the slab's nonce, for its marks (core/mark.h). 0
+//               for whatever is no slab. It is all that free needs to know of a pointer, and changes only when a slab
+//               is made, first used up to there, or let go, so program threads mostly read it out of their own caches.
 //   bitmaps     512 bytes a granule, of which a slab uses a bit for each of its blocks: set where the block is free.
 //               Blocks themselves hold no link: the support core never reads or writes them (the segregated layout of
 //               SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
@@ -28,14 +27,14 @@ class Books {
   // Makes what belongs to the arena's granules before `end` usable; false where the system refuses. Arena lock held.
   bool commit(const Arena& arena, size_t end);
 
-  uint32_t* map() const { return map_; }
+  uint64_t* map() const { return map_; }
   uint64_t* bitmap(size_t granule) const {
     return reinterpret_cast<uint64_t*>(bitmaps_ + (granule - first_) * kBitmapBytes);
   }
 
  private:
   size_t first_ = 0;  // the arena's first granule after its own metadata
-  uint32_t* map_ = nullptr;
+  uint64_t* map_ = nullptr;
   char* bitmaps_ = nullptr;
   size_t map_committed_ = 0;      // granules
   size_t bitmaps_committed_ = 0;  // bytes
@@ -44,21 +43,22 @@ class Books {
 // One for each arena.
 extern constinit Books books[kMaxArenas];
 
-// A word of the map: tag | end << 16. Each block that a program thread was given starts before the end, as an offset in
-// the granule. The tag is how far a class's magazine is from the first (support/magazine.h), so that free need not
-// multiply.
+// A word of the map: end | tag << 16 | nonce << 32. Each block that a program thread was given starts before the end,
+// as an offset in the granule. The tag is how far a class's magazine is from the first (support/magazine.h), so that
+// free need not multiply. Tag and nonce together are the secret of the slab's marks.
 inline constexpr uint32_t kTagStep = 64;
 constexpr uint32_t tag_of(SizeClass c) { return (uint32_t{c} + 1) * kTagStep; }
 constexpr SizeClass class_of_tag(uint32_t tag) { return static_cast<SizeClass>(tag / kTagStep - 1); }
-constexpr uint32_t tag_in(uint32_t word) { return static_cast<uint16_t>(word); }
-constexpr uint32_t end_in(uint32_t word) { return word >> 16; }
+constexpr uint32_t end_in(uint64_t word) { return static_cast<uint16_t>(word); }
+constexpr uint64_t secret_in(uint64_t word) { return word >> 16; }
+constexpr uint32_t tag_in(uint64_t word) { return static_cast<uint16_t>(word >> 16); }
 static_assert(tag_of(kClasses) <= UINT16_MAX && kGranule - kMinAlignment + 1 <= UINT16_MAX);
 
 // The word of an address in some arena, as far as its map reaches.
-uint32_t map_word(const void* address);
+uint64_t map_word(const void* address);
 
-// Blocks of one slab, the highest first, are about to be given to program threads by the caller; who is the only one
-// that gives blocks of their heap to any.
+// Notes that blocks of one slab, the highest first, go to a program thread, and marks them as free, as they lie in its
+// magazine at first. The caller is the only one to give out blocks of their heap at this time.
 void give_out(SizeClass c, void* const* blocks, uint32_t count);
 
 // For core/arena.h's commit_books.
@@ -74,8 +74,7 @@ void strike(Granule* slab);
 struct alignas(64) Mapped {
   char* base;
   size_t bytes;
-  const uint32_t* map;
-  uintptr_t key;  // of the marks of free blocks (core/mark.h)
+  const uint64_t* map;
 };
 extern constinit Mapped mapped;
 

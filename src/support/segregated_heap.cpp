@@ -41,7 +41,7 @@ Handful take_bits(Granule* slab, uint32_t most) {
 // Sets the bits of fresh blocks, of at least so many where there are.
 void carve(Granule* slab, uint32_t wanted) {
   uint64_t* const words = slab->bitmap;
-  const uint32_t left = uint32_t{slab->capacity} - slab->carved;
+  const uint32_t left = slab_capacity(slab->size_class) - slab->carved;
   const uint32_t count = std::clamp(wanted, blocks_to_carve(slab), left);
   const uint32_t from = slab->carved;
   for (uint32_t i = from, end = from + count; i < end; i = (i / 64 + 1) * 64) {
@@ -95,7 +95,7 @@ bool SegregatedHeap::renew(SizeClass c, uint32_t wanted) {
   Granule* slab = current_[c];
   if (slab != nullptr && has_free(slab)) return true;
   Granule* next = partial_[c].first();
-  const bool carvable = slab != nullptr && slab->carved < slab->capacity;
+  const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
   if (carvable && (next == nullptr || !has_free(next))) {
     carve(slab, wanted);
     return true;
@@ -120,7 +120,7 @@ bool SegregatedHeap::renew(SizeClass c, uint32_t wanted) {
 
 // A current slab with nothing left to give makes room for another.
 void SegregatedHeap::retire(Granule* slab) {
-  if (slab->carved < slab->capacity) {
+  if (slab->carved < slab_capacity(slab->size_class)) {
     partial_[slab->size_class].push_back(slab);
   } else {
     slab->state = SlabState::kFull;
@@ -139,7 +139,8 @@ Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
   if (out == 0) {
     if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
     drop(slab);
-  } else if (slab->state == SlabState::kFull && slab->capacity - out >= fair_share(slab->capacity)) {
+  } else if (slab->state == SlabState::kFull &&
+             slab_capacity(slab->size_class) - out >= fair_share(slab_capacity(slab->size_class))) {
     partial_[slab->size_class].push_front(slab);
   }
 }

@@ -27,7 +27,7 @@ Granule* take(uint32_t granules, Purpose purpose = Purpose::kSpan, uint32_t alig
   SizeClass c = 0;
   while (slab_granules(c) != granules) ++c;
   Granule* run = take_slab_run(c, &clean);
-  if (run != nullptr) run->carved = run->capacity = run->magic = 0;  // expect_consistent reads these
+  if (run != nullptr) run->carved = run->magic = 0;  // expect_consistent reads these
   return run;
 }
 

@@ -31,7 +31,7 @@ inline const char* broken_invariant() {
             ANNEX_HOLDS(run[k].back == k);
             ANNEX_HOLDS(run[k].magic == 0u);
           }
-          ANNEX_HOLDS(run->carved <= run->capacity);
+          ANNEX_HOLDS(run->carved <= slab_capacity(run->size_class));
           ANNEX_HOLDS(used_of(run) <= run->carved);
           live += length;
           break;

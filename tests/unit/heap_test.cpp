@@ -131,11 +131,12 @@ TEST(Heap, BlocksAreMarkedUnlessInUse) {
   const SizeClass c = class_of(48);
   void* block = user.allocate(c);
   const void* never_used = user.heap.free[c];
-  EXPECT_TRUE(is_marked(never_used));
+  const uint64_t secret = block_or_die(block)->secret;
+  EXPECT_TRUE(is_marked(secret, never_used));
   static_cast<Block*>(block)->mark = 0;  // as malloc does
   EXPECT_EQ(live_block_or_die(block), block_or_die(block));
   user.release(block);
-  EXPECT_TRUE(is_marked(block));
+  EXPECT_TRUE(is_marked(secret, block));
   EXPECT_DEATH(live_block_or_die(block), "freed twice");
   EXPECT_DEATH(live_block_or_die(never_used), "never allocated");
 }
@@ -145,8 +146,8 @@ TEST(Heap, WhatWasNeverMadeIsNoBlock) {
   const SizeClass c = class_of(48);
   char* block = static_cast<char*>(user.allocate(c));
   const Granule* slab = block_or_die(block);
-  const uint32_t last = slab->capacity - 1;
-  ASSERT_LT(slab->carved, slab->capacity);
+  const uint32_t last = slab_capacity(c) - 1;
+  ASSERT_LT(slab->carved, slab_capacity(c));
   char* const start = start_of(slab);
   EXPECT_EQ(find_block_fast(start + (slab->carved - 1) * size_t{48}), slab);
   for (const size_t number : {size_t{slab->carved}, size_t{last}, size_t{last} + 1}) {  // the last: the slab's tail

@@ -110,13 +110,14 @@ TEST(Outbox, SendsEveryBlockOnceInBatchesOfOneSlab) {
 }
 
 TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
-  constexpr uint32_t kCapacity = 4;
+  constexpr SizeClass c = class_of(14000);
+  constexpr uint32_t kCapacity = slab_capacity(c);
   std::vector<FakeSlab> slabs(40);
   Inbox inbox;
   bool time_to_reap = false;
   for (size_t s = 0; s < slabs.size(); ++s) {
     FakeSlab& slab = slabs[s];
-    slab.metadata.capacity = kCapacity;
+    slab.metadata.size_class = c;
     // Two that must stay: one that is its heap's current slab, one with a block still out.
     slab.metadata.state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
     for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) {
