@@ -29,7 +29,12 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   if (granules + alignment_granules > kLongestRun) return nullptr;
   Granule* head =
       take_span_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), usable, zero);
-  return head == nullptr ? nullptr : start_of(head);
+  if (head == nullptr) return nullptr;
+  Block* block = reinterpret_cast<Block*>(start_of(head));
+  // A mark of the block that was here before might be right again when a program copies it away, and back once there is
+  // a slab here: rarely, as that has another nonce (core/mark.h), and this makes it never.
+  if (!*zero) block->mark = 0;
+  return block;
 }
 
 void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan, false); }

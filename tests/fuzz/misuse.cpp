@@ -5,8 +5,8 @@
 //   misuse-FLAVOUR [--seconds=N] [--first-seed=N]   ANNEX_MISUSE_SECONDS says how long, too; 60 by default
 //   misuse-FLAVOUR --seed=N                         that one trial, its outcome in words
 //
-// Each trial is this same program, started anew with --trial=SEED: its heap, its key and its addresses are fresh, and
-// so are the settings that the library reads once (settings_of).
+// Each trial is this same program, started anew with --trial=SEED: its heap, its secrets and its addresses are fresh,
+// and so are the settings that the library reads once (settings_of).
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

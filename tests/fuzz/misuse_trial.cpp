@@ -127,6 +127,7 @@ void traffic(Trial* trial) {
   }
 }
 
+#ifdef ANNEX_TEST_REPLACED  // the sanitizers don't follow a process with threads into its child
 // Goes on in a forked child, whose end becomes this process's own.
 void go_on_in_a_child() {
   const pid_t child = fork();
@@ -141,6 +142,7 @@ void go_on_in_a_child() {
   if (WIFSIGNALED(status)) raise(WTERMSIG(status));
   _exit(WEXITSTATUS(status));
 }
+#endif
 
 // --- the wrong call -------------------------------------------------------------------------------------------------
 
@@ -242,7 +244,7 @@ int run_trial(std::uint64_t seed, Record* record) {
   Random& random = trial.random;
   const Wrong wanted = random.chance(33) ? Wrong::kNothing : static_cast<Wrong>(random.between(1, kKinds - 1));
   traffic(&trial);
-#ifdef ANNEX_TEST_REPLACED  // the sanitizers don't follow a process with threads into its child
+#ifdef ANNEX_TEST_REPLACED
   if (random.chance(10)) {
     go_on_in_a_child();
     round(&trial, true);
