@@ -7,6 +7,7 @@
 
 #include "core/arena.h"
 #include "os/clock.h"
+#include "os/fork.h"
 #include "os/helper_thread.h"
 #include "os/message.h"
 #include "os/options.h"
@@ -163,7 +164,7 @@ void after_give(uint64_t now_ms) {
   if (delay == 0) {
     purge_expired(now_ms);
   } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running && commitment.keepers == 0) {
-    if (os::options.background) commitment.helper_running = helper.start(help, nullptr);
+    if (os::options.background && !os::fork.here()) commitment.helper_running = helper.start(help, nullptr);
     if (!commitment.helper_running) purge_expired(now_ms);
   }
 }
@@ -217,10 +218,10 @@ void commitment_before_fork() {
     sched_yield();
     arena_lock.lock();
   }
+  os::fork.keep(arena_lock);
 }
 
 void commitment_after_fork() {
-  arena_lock.reset_after_fork();
   commitment.keepers = 0;
   commitment.helper_running = false;
   helper.forget_after_fork();

@@ -101,7 +101,7 @@ void keeper_leaves();
 void purge_due();
 bool purge_after_growth();
 
-// Around fork: takes the lock when nothing is half given back; in the child, there is no helper.
+// Around fork: holds the arena lock from a moment on when nothing is half given back; in the child, there is no helper.
 void commitment_before_fork();
 void commitment_after_fork();
 

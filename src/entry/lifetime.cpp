@@ -2,10 +2,13 @@
 #include "entry/lifetime.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include "core/arena.h"
+#include "core/commitment.h"
 #include "front/front.h"
 #include "observe/report.h"
+#include "os/fork.h"
 #include "os/message.h"
 #include "os/options.h"
 
@@ -15,12 +18,29 @@ extern const char kLifetime = 0;
 
 namespace {
 
-// Early (libc and the loader have allocated before, and found the library ready): ours are the first fork handlers, so
-// in fork they lock last and unlock first.
-[[gnu::constructor(101)]] void start() {
+void before_fork() {
+  if (!os::fork.begin()) return;
+  front::hold_locks_for_fork();
+  commitment_before_fork();
+}
+
+void after_fork_in_parent() { os::fork.end_in_parent(); }
+
+void after_fork_in_child() {
+  commitment_after_fork();
+  front::after_fork_in_child();
+  os::fork.end_in_child();
+}
+
+// Of all that a process loads at its start, the shared library is the first to be initialised (the linker's initfirst).
+// So its fork handlers are the first: in fork they lock last and unlock first, and those of others, which may wait for
+// threads that allocate, run while no lock of ours is held. Where that can't be had (the static library; a library that
+// is loaded late), they run while we hold all, and os/fork.h lets them in.
+[[gnu::constructor(101)]] void start(int, char**, char** environment) {
+  if (environ == nullptr) environ = environment;  // as libc's own start is about to
   os::read_options();
   front::start();
-  pthread_atfork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];
     os::Text text(buffer, sizeof buffer - 1);

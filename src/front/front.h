@@ -11,7 +11,8 @@
 //   size_t give_back()                             everything free goes back to the system; bytes
 //   HeapCounts count_heaps()                       for statistics: first of all, since what is on its way is taken in
 //   start()                                        when the library has been loaded
-//   before_fork(), after_fork_in_parent(), after_fork_in_child()
+//   hold_locks_for_fork()                          all but the arena's, in the order of os/fork.h
+//   after_fork_in_child()                          the other threads are no more
 //   kName                                          "solo", "shared", "offload"
 //
 // The fast paths, allocate and release, are inline in the flavour's header; the rest is declared here.
@@ -52,8 +53,7 @@ bool resize(Granule* span, size_t bytes);
 size_t give_back();
 HeapCounts count_heaps();
 void start();
-void before_fork();
-void after_fork_in_parent();
+void hold_locks_for_fork();
 void after_fork_in_child();
 
 }  // namespace annex::front

@@ -9,8 +9,10 @@
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
+#include "os/fork.h"
 #include "os/lock.h"
 #include "os/options.h"
+#include "support/cpu_pool.h"
 #include "support/placement.h"
 #include "support/support_core.h"
 
@@ -91,10 +93,11 @@ bool ask_support_core(Client* client, Request* request) {
   return queued ? client->queue.ask(request, kPolls, client->heap.lock) : client->mailbox.ask(request, kPolls);
 }
 
-// Lets the support core do it; or does it.
+// Lets the support core do it; or does it. A thread that forks does: the support thread may wait for its locks.
 void ask(Request* request) {
   Client* client = own_client();
-  if (client != nullptr && support::attentive(client) && ask_support_core(client, request)) return;
+  const bool served = client != nullptr && support::attentive(client) && !os::fork.here();
+  if (served && ask_support_core(client, request)) return;
   support::serve_request(request);
   if (client != nullptr) support::note_demand(client);
 }
@@ -314,21 +317,13 @@ HeapCounts count_heaps() {
 
 void start() {}
 
-void before_fork() {
-  support_core.before_fork();
-  commitment_before_fork();
-}
-
-void after_fork_in_parent() {
-  arena_lock.unlock();
-  support_core.after_fork_in_parent();
+void hold_locks_for_fork() {
+  os::fork.hold(exit_key_lock);
+  support_core.hold_locks_for_fork();
+  support::cpu_pool.hold_lock_for_fork();
 }
 
 // Clients of threads that are no more stay as they were: nobody takes them.
-void after_fork_in_child() {
-  commitment_after_fork();
-  support::forget_support_threads_after_fork();
-  support_core.after_fork_in_child();
-}
+void after_fork_in_child() { support::forget_support_threads_after_fork(); }
 
 }  // namespace annex::front

@@ -10,6 +10,7 @@
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
+#include "os/fork.h"
 #include "os/lock.h"
 #include "os/pages.h"
 #include "remote/batch.h"
@@ -93,6 +94,7 @@ ThreadHeap* take_pooled() {
   }
   heap = new_heap();
   if (heap == nullptr) return nullptr;
+  if (os::fork.here()) os::fork.hold(heap->inbox.lock);
   heap->next_of_all = all_heaps;
   __atomic_store_n(&all_heaps, heap, __ATOMIC_RELEASE);
   return heap;
@@ -230,24 +232,13 @@ HeapCounts count_heaps() {
 
 void start() {}
 
-void before_fork() {
-  pool_lock.lock();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.lock();
-  commitment_before_fork();
-}
-
-void after_fork_in_parent() {
-  arena_lock.unlock();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.unlock();
-  pool_lock.unlock();
+void hold_locks_for_fork() {
+  os::fork.hold(pool_lock);
+  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) os::fork.hold(heap->inbox.lock);
 }
 
 // Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
 // frees to them still work, since those touch only the batch and the inbox.
-void after_fork_in_child() {
-  commitment_after_fork();
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) heap->inbox.lock.reset_after_fork();
-  pool_lock.reset_after_fork();
-}
+void after_fork_in_child() {}
 
 }  // namespace annex::front

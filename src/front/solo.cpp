@@ -12,6 +12,7 @@
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
+#include "os/fork.h"
 #include "os/lock.h"
 
 namespace annex {
@@ -139,19 +140,7 @@ void start() {
   if (!libc_allocates_here() && !is_locked()) close_fast_paths();
 }
 
-void before_fork() {
-  lock.lock();
-  commitment_before_fork();
-}
-
-void after_fork_in_parent() {
-  arena_lock.unlock();
-  lock.unlock();
-}
-
-void after_fork_in_child() {
-  commitment_after_fork();
-  lock.reset_after_fork();
-}
+void hold_locks_for_fork() { os::fork.hold(lock); }
+void after_fork_in_child() {}
 
 }  // namespace annex::front

@@ -1,6 +1,8 @@
-// A mutual-exclusion lock of four bytes that never allocates: spins briefly, then sleeps in the kernel.
+// A mutual-exclusion lock that never allocates: spins briefly, then sleeps in the kernel. Works in static storage
+// before any constructor has run.
 //
-// States: 0 free, 1 held, 2 held with (perhaps) sleepers. Works in static storage before any constructor has run.
+// The thread that forks holds every lock of the library across the fork, and is let into them meanwhile (os/fork.h):
+// for it alone, lock() and unlock() then do nothing.
 #pragma once
 
 #include <atomic>
@@ -26,21 +28,36 @@ class Lock {
   void lock() {
     if (!try_lock()) lock_slow();
   }
-  bool try_lock() {
-    uint32_t expected = 0;
-    return state_.compare_exchange_strong(expected, 1, std::memory_order_acquire);
-  }
   void unlock() {
-    if (state_.exchange(0, std::memory_order_release) == 2) wake();
+    uint32_t expected = kHeld;
+    if (!state_.compare_exchange_strong(expected, 0, std::memory_order_release)) unlock_slow(expected);
   }
-  // In a forked child, whose parent held the lock across the fork: free again, sleepers forgotten.
-  void reset_after_fork() { state_.store(0, std::memory_order_release); }
 
  private:
+  friend class Fork;
+
+  // The state is 0 where the lock is free, else kHeld and perhaps more.
+  static constexpr uint32_t kHeld = 1;
+  static constexpr uint32_t kSleepers = 2;  // threads may sleep until it is free
+  static constexpr uint32_t kForked = 4;    // held across a fork, by the thread that forks
+
+  bool try_lock() {
+    uint32_t expected = 0;
+    return state_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire);
+  }
   [[gnu::noinline]] void lock_slow();
-  [[gnu::noinline]] void wake();
+  [[gnu::noinline]] void unlock_slow(uint32_t state);
+  void sleep();
+  void wake();
+
+  // For Fork.
+  void keep_across_fork() { state_.fetch_or(kForked, std::memory_order_relaxed); }
+  void let_go_after_fork();
+  // In the child, where nobody sleeps on it.
+  void reset_after_fork() { state_.store(0, std::memory_order_release); }
 
   std::atomic<uint32_t> state_{0};
+  Lock* held_before_ = nullptr;  // of those held across a fork
 };
 
 class Guard {

@@ -42,7 +42,6 @@ void CpuPool::put_back(const os::CpuSet& cpu) {
 }
 
 void CpuPool::forget_after_fork() {
-  lock_.reset_after_fork();
   taken_ = {};
   needed_.store(0, std::memory_order_relaxed);
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "os/cpu_set.h"
+#include "os/fork.h"
 #include "os/lock.h"
 
 namespace annex::support {
@@ -32,7 +33,8 @@ class CpuPool {
   void need_no_more(uint32_t fewer) { needed_.fetch_sub(fewer, std::memory_order_relaxed); }
   bool crowded() const { return needed_.load(std::memory_order_relaxed) > usable_; }
 
-  // In a forked child, which has no support threads.
+  // Around fork; and in the child, which has no support threads.
+  void hold_lock_for_fork() { os::fork.hold(lock_); }
   void forget_after_fork();
 
  private:

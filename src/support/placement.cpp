@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "os/cpus.h"
+#include "os/fork.h"
 #include "os/message.h"
 #include "os/options.h"
 #include "support/cpu_pool.h"
@@ -100,6 +101,7 @@ Plan make_plan(const os::CpuSet& allowed, size_t usable, size_t wanted, os::CpuS
 }
 
 void note_demand(Client* client) {
+  if (os::fork.here()) return;  // it makes no thread
   SupportThread* thread = client->served_by.load(std::memory_order_relaxed);
   if (thread == nullptr) {
     if (!planned()) return;

@@ -6,6 +6,7 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
+#include "os/fork.h"
 #include "os/pages.h"
 
 namespace annex::support {
@@ -94,6 +95,7 @@ Client* SupportCore::open() {
   } else {
     client = new_client();
     if (client == nullptr) return nullptr;
+    if (os::fork.here()) os::fork.hold(client->heap.lock);
     client->next_of_all = all_.load(std::memory_order_relaxed);
     all_.store(client, std::memory_order_release);
   }
@@ -109,23 +111,10 @@ void SupportCore::close(Client* client) {
   --open_clients_;
 }
 
-template <class Act>
-void SupportCore::for_each_lock(Act act) {
-  act(lock_);
-  act(orphans.lock);
-  for (Client* client = clients(); client != nullptr; client = client->next_of_all) act(client->heap.lock);
-}
-
-void SupportCore::before_fork() {
-  for_each_lock([](os::Lock& lock) { lock.lock(); });
-}
-
-void SupportCore::after_fork_in_parent() {
-  for_each_lock([](os::Lock& lock) { lock.unlock(); });
-}
-
-void SupportCore::after_fork_in_child() {
-  for_each_lock([](os::Lock& lock) { lock.reset_after_fork(); });
+void SupportCore::hold_locks_for_fork() {
+  os::fork.hold(lock_);
+  os::fork.hold(orphans.lock);
+  for (Client* client = clients(); client != nullptr; client = client->next_of_all) os::fork.hold(client->heap.lock);
 }
 
 // --- for program threads --------------------------------------------------------------------------------------------

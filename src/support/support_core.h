@@ -40,14 +40,9 @@ class SupportCore {
 
   // Around fork: no heap is in the middle of a change. Blocks that other threads hold in their hands are lost to the
   // child.
-  void before_fork();
-  void after_fork_in_parent();
-  void after_fork_in_child();
+  void hold_locks_for_fork();
 
  private:
-  template <class Act>
-  void for_each_lock(Act act);
-
   os::Lock lock_;  // of pool and list
   Client* pool_ = nullptr;
   std::atomic<Client*> all_{nullptr};  // grows at its front

@@ -251,6 +251,20 @@ TEST(Fork, SpawnUnderLoad) {
   }
 }
 
+TEST(Fork, SystemAndPopenUnderLoad) {
+  Slots slots;
+  Load load(slots, 4);
+  for (int i = 0; i < kForks / 3; ++i) {
+    ASSERT_EQ(WEXITSTATUS(system("exit 3")), 3);
+    FILE* pipe = popen("echo 42", "r");
+    ASSERT_NE(pipe, nullptr);
+    int answer = 0;
+    EXPECT_EQ(fscanf(pipe, "%d", &answer), 1);
+    EXPECT_EQ(answer, 42);
+    EXPECT_EQ(pclose(pipe), 0);
+  }
+}
+
 namespace {
 
 // Alone in a function: vfork returns twice, and no variable of the caller's may be in a register

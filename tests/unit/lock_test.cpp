@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -24,22 +23,6 @@ TEST(Lock, Excludes) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(count, 16 * 5000);
-}
-
-TEST(Lock, IsFreeAfterFork) {
-  Lock lock;
-  lock.lock();
-  lock.reset_after_fork();
-  lock.lock();
-  std::atomic<bool> entered{false};
-  std::thread other([&] {
-    Guard guard(lock);
-    entered = true;
-  });
-  EXPECT_FALSE(entered);
-  lock.unlock();
-  other.join();
-  EXPECT_TRUE(entered);
 }
 
 }  // namespace
