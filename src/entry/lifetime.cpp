@@ -6,6 +6,7 @@
 #include "core/arena.h"
 #include "front/front.h"
 #include "observe/report.h"
+#include "os/helper_thread.h"
 #include "os/message.h"
 #include "os/options.h"
 
@@ -20,6 +21,7 @@ namespace {
 [[gnu::constructor(101)]] void start() {
   os::read_options();
   front::start();
+  os::allow_helpers();
   pthread_atfork(front::before_fork, front::after_fork_in_parent, front::after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];
@@ -30,7 +32,12 @@ namespace {
   }
 }
 
-[[gnu::destructor(101)]] void end() { observe::report_at_exit(); }
+[[gnu::destructor(101)]] void end() {
+  observe::report_at_exit();
+#ifdef __SANITIZE_THREAD__
+  os::NoHelpers joined;  // a thread that is not is a leak to ThreadSanitizer
+#endif
+}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/purger.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
@@ -89,6 +90,12 @@ void ask(Request* request) {
   if (client != nullptr) support::note_demand(client);
 }
 
+// Last in whatever malloc does: makes the threads that are wanted. That allocates itself.
+void start_helpers() {
+  if (Client* client = own_client()) support::start_wanted(client);
+  start_wanted_purger();
+}
+
 void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
   if (bytes > kMaxRequest || alignment > kMaxRequest - bytes || !set_up()) return out_of_memory();
   Request request = {.what = Request::What::kAllocate, .bytes = bytes > 0 ? bytes : 1, .alignment = alignment};
@@ -101,6 +108,7 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
     support::absorb_everything();
     support::serve_request(&request);
   }
+  start_helpers();
   if (zeroed != nullptr) *zeroed = request.zeroed;
   return request.block != nullptr ? request.block : out_of_memory();
 }
@@ -196,8 +204,11 @@ void put_into(Client* client, SizeClass c, void* block) {
 }
 
 void* allocate_small(SizeClass c) {
-  if (has_client() && stashing()) [[likely]]
-    return allocate_from(own_client(), c);
+  if (has_client() && stashing()) [[likely]] {
+    void* block = allocate_from(own_client(), c);
+    start_helpers();
+    return block;
+  }
   return ask_for(block_size(c), kMinAlignment, nullptr);
 }
 

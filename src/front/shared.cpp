@@ -7,6 +7,7 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/purger.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
@@ -185,7 +186,9 @@ void* allocate_small(SizeClass c) {
     if (thread_ends) return allocate_at_the_end(c);
     if (!start_thread()) return out_of_memory();
   }
-  return allocate_from(thread_heap, c);
+  void* block = allocate_from(thread_heap, c);
+  start_wanted_purger();
+  return block;
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ void set_up_threads() {
   cpu_pool.fill();
   const os::CpuSet cpus = cpus_for_support();
   const uint32_t program_cpu = static_cast<uint32_t>(os::current_cpu());
-  if (!os::options.background || cpu_pool.usable() < 2 || !cpu_pool.has_one(cpus, program_cpu)) {
+  if (os::options.background == os::Background::kNone || cpu_pool.usable() < 2 ||
+      !cpu_pool.has_one(cpus, program_cpu)) {
     plan.threads = 1;
     threads[0].rule_out();
     return;

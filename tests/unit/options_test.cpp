@@ -39,7 +39,9 @@ TEST(Options, GoodValues) {
   expect(
       "ANNEX_STATS", "json", [](auto& o) { return o.stats == StatsFormat::kJson; }, "^$");
   expect(
-      "ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
+      "ANNEX_BACKGROUND", "0", [](auto& o) { return o.background == Background::kNone; }, "^$");
+  expect(
+      "ANNEX_BACKGROUND", "1", [](auto& o) { return o.background == Background::kAll; }, "^$");
   expect(
       "ANNEX_SUPPORT_CORES", "3", [](auto& o) { return o.support_cores == 3; }, "^$");
   expect(
