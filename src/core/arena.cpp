@@ -136,16 +136,25 @@ Granule* Arena::take_back(Granule* run, uint32_t granules) {
   return taken;
 }
 
+// The free run of that state which ends where this one begins, or begins where it ends; nullptr where there is none.
+Granule* Arena::run_before(Granule* head, bool dirty) const {
+  const Granule* last = head - 1;
+  return last >= first() && last->kind == Kind::kFree && last->dirty == dirty ? head - last->length : nullptr;
+}
+
+Granule* Arena::run_after(Granule* head, uint32_t granules, bool dirty) const {
+  Granule* after = head + granules;
+  return after < frontier() && after->kind == Kind::kFree && after->dirty == dirty ? after : nullptr;
+}
+
 // Makes a run free, joined with its free neighbours of the same state; returns the joined run.
 Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
-  const Granule* before = head - 1;
-  if (before >= first() && before->kind == Kind::kFree && before->dirty == dirty) {
-    head -= before->length;
-    granules += head->length;
-    take_out(head);
+  if (Granule* before = run_before(head, dirty)) {
+    head = before;
+    granules += before->length;
+    take_out(before);
   }
-  Granule* after = head + granules;
-  if (after < frontier() && after->kind == Kind::kFree && after->dirty == dirty) {
+  if (Granule* after = run_after(head, granules, dirty)) {
     granules += after->length;
     take_out(after);
   }
@@ -158,9 +167,19 @@ Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
   return head;
 }
 
+// The joined run is as old as its longest part, and has that one's place: what comes and goes at its ends must not keep
+// it from ever being due.
 void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
+  Granule* const parts[2] = {run_before(head, true), run_after(head, granules, true)};
+  const Granule* longest = nullptr;
+  for (const Granule* part : parts) {
+    if (part != nullptr && part->length > (longest == nullptr ? granules : longest->length)) longest = part;
+  }
+  Granule* older = longest == nullptr ? commitment.newest : longest->older;
+  while (older != nullptr && (older == parts[0] || older == parts[1])) older = older->older;
+  const uint64_t freed_ms = longest == nullptr ? now_ms : longest->freed_ms;
   Granule* run = put(head, granules, true);
-  age_insert(run, now_ms);
+  age_insert(run, older, freed_ms);
   commitment.dirty += size_t{run->length} * kGranule;
 }
 
@@ -175,26 +194,15 @@ Granule* Arena::take_clean(uint32_t granules) {
   return run;
 }
 
-Granule* Arena::clean_run_before(Granule* run) const {
-  Granule* last = run - 1;
-  if (last < first() || last->kind != Kind::kFree || last->dirty) return nullptr;
-  return run - last->length;
-}
-
-Granule* Arena::clean_run_after(Granule* run) const {
-  Granule* after = run + run->length;
-  return after < frontier() && after->kind == Kind::kFree && !after->dirty ? after : nullptr;
-}
-
 bool Arena::can_join(Granule* dirty, uint32_t granules) const {
-  const Granule* before = clean_run_before(dirty);
-  const Granule* after = clean_run_after(dirty);
+  const Granule* before = run_before(dirty, false);
+  const Granule* after = run_after(dirty, dirty->length, false);
   return dirty->length + (before == nullptr ? 0 : before->length) + (after == nullptr ? 0 : after->length) >= granules;
 }
 
 Granule* Arena::take_joined(Granule* dirty, uint32_t granules) {
-  Granule* before = clean_run_before(dirty);
-  Granule* after = clean_run_after(dirty);
+  Granule* before = run_before(dirty, false);
+  Granule* after = run_after(dirty, dirty->length, false);
   const uint32_t missing = granules - dirty->length;
   const uint32_t from_after = after == nullptr ? 0 : std::min(after->length, missing);
   take_out(dirty);
@@ -437,7 +445,13 @@ Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose,
   if (run == nullptr) return nullptr;
   mark(run, granules, purpose);
   account_taken(bytes, purpose);
+  want_purger();
   return run;
+}
+
+// Last of all, as it lets go of the lock: what is dirty and due has not been of use to this one, and so goes back.
+void after_take(uint32_t granules, bool clean) {
+  if (clean && commitment.oldest != nullptr) give_back_due(os::now_ms(), granules * kGranule);
 }
 
 }  // namespace
@@ -450,6 +464,7 @@ Granule* take_slab_run(SizeClass c, bool* clean) {
   run->size_class = c;
   run->nonce = static_cast<uint16_t>(os::mixed(next_nonce++) | 0x8000);
   run->until = run->floor = 0;
+  after_take(granules, *clean);
   return run;
 }
 
@@ -459,6 +474,7 @@ Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool
   if (run == nullptr) return nullptr;
   run->magic = 0;
   run->bytes = bytes;
+  after_take(granules, *clean);
   return run;
 }
 
@@ -472,7 +488,7 @@ void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
     return;
   }
   arena_of(head)->put_dirty(head, granules, now);
-  after_give(now);
+  give_back_due(now, granules * kGranule);
 }
 
 bool resize_span(Granule* head, size_t bytes) {
@@ -493,7 +509,9 @@ bool resize_span(Granule* head, size_t bytes) {
     account_given(size_t{before - granules} * kGranule, Purpose::kSpan);
     const uint64_t now = os::now_ms();
     arena.put_dirty(head + granules, before - granules, now);
-    after_give(now);
+    head->bytes = bytes;
+    give_back_due(now, (before - granules) * kGranule);
+    return true;
   }
   head->bytes = bytes;
   return true;

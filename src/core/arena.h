@@ -75,8 +75,8 @@ class Arena {
     return (needed + kGranule - 1) & ~(kGranule - 1);
   }
   bool commit_to(uint32_t frontier);
-  Granule* clean_run_before(Granule* run) const;
-  Granule* clean_run_after(Granule* run) const;
+  Granule* run_before(Granule* head, bool dirty) const;
+  Granule* run_after(Granule* head, uint32_t granules, bool dirty) const;
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);

@@ -22,10 +22,6 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallestStep = kMiB;
 constexpr size_t kLargestStep = 64 * kMiB;
-constexpr size_t kDirtySlack = 2 * kMiB;  // not worth a purge
-constexpr long kLongestSleepMs = 60 * 1000;
-
-constinit os::HelperThread helper;
 
 // Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
 // the system can't.
@@ -68,7 +64,9 @@ size_t purge_while(Choose choose, size_t budget = SIZE_MAX) {
 }
 
 bool expired(const Granule* run, uint64_t now) {
-  return now - run->freed_ms >= static_cast<uint64_t>(os::options.purge_delay_ms);
+  const int64_t delay = os::options.purge_delay_ms;
+  // Not the difference: the run may have been freed after `now` was read.
+  return delay >= 0 && run->freed_ms + static_cast<uint64_t>(delay) <= now;
 }
 
 void purge_expired(uint64_t now, size_t budget = SIZE_MAX) {
@@ -86,24 +84,6 @@ size_t apply_growth_rule(size_t bytes, size_t budget = SIZE_MAX) {
     return (needless + kHugePage - 1) & ~(kHugePage - 1);
   };
   return purge_while(excess, budget);
-}
-
-// The helper thread: waits for the oldest dirty run to come of age, and ends when there is none, or a keeper.
-void* help(void*) {
-  os::helper_is_named("annex-purge");
-  os::Guard guard(arena_lock);
-  while (commitment.keepers == 0) {
-    const uint64_t now = os::now_ms();
-    purge_expired(now);
-    if (commitment.oldest == nullptr) break;
-    const long due =
-        static_cast<long>(commitment.oldest->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
-    arena_lock.unlock();
-    os::helper_sleep_ms(std::clamp(due, 10L, kLongestSleepMs));
-    arena_lock.lock();
-  }
-  commitment.helper_running = false;
-  return nullptr;
 }
 
 size_t slabs() { return commitment.live - commitment.spans; }
@@ -137,12 +117,12 @@ bool span_wants_huge_pages(size_t bytes) {
   return slabs_want_huge_pages() && bytes >= range / 8 * 7 && (bytes < kHugePage || bytes <= commitment.live);
 }
 
-void age_insert(Granule* run, uint64_t now_ms) {
-  run->freed_ms = now_ms;
-  run->newer = nullptr;
-  run->older = commitment.newest;
+void age_insert(Granule* run, Granule* older, uint64_t freed_ms) {
+  run->freed_ms = freed_ms;
+  run->older = older;
+  run->newer = older != nullptr ? older->newer : commitment.oldest;
   (run->older != nullptr ? run->older->newer : commitment.oldest) = run;
-  commitment.newest = run;
+  (run->newer != nullptr ? run->newer->older : commitment.newest) = run;
 }
 
 void age_remove(Granule* run) {
@@ -158,14 +138,11 @@ void age_replace(Granule* run, Granule* by) {
   (by->newer != nullptr ? by->newer->older : commitment.newest) = by;
 }
 
-void after_give(uint64_t now_ms) {
-  const int64_t delay = os::options.purge_delay_ms;
-  if (delay < 0) return;
-  if (delay == 0) {
+void give_back_due(uint64_t now_ms, size_t bytes) {
+  if (os::options.purge_delay_ms == 0) {
     purge_expired(now_ms);
-  } else if (commitment.dirty >= kDirtySlack && !commitment.helper_running && commitment.keepers == 0) {
-    if (os::options.background && !os::fork.here()) commitment.helper_running = helper.start(help, nullptr);
-    if (!commitment.helper_running) purge_expired(now_ms);
+  } else if (commitment.dirty >= kDirtySlack && commitment.keepers == 0 && commitment.purging == 0) {
+    purge_expired(now_ms, std::max(kHugePage, bytes));
   }
 }
 
@@ -176,6 +153,13 @@ void before_growth(size_t bytes) {
   } else {
     apply_growth_rule(bytes);
   }
+}
+
+void want_purger() {
+  const bool useful = commitment.live >= kDirtySlack && os::options.purge_delay_ms > 0;
+  if (!useful || commitment.purger_runs || os::options.background != os::Background::kAll) return;
+  commitment.purger_runs = true;
+  commitment.purger_wanted.store(true, std::memory_order_relaxed);
 }
 
 size_t purge_all_locked() {
@@ -195,12 +179,24 @@ void keeper_comes() {
 void keeper_leaves() {
   os::Guard guard(arena_lock);
   --commitment.keepers;
-  after_give(os::now_ms());
+  purge_expired(os::now_ms());
 }
 
 void purge_due() {
   os::Guard guard(arena_lock);
   purge_expired(os::now_ms(), kHugePage);
+}
+
+long purge_and_wait_ms() {
+  os::Guard guard(arena_lock);
+  const uint64_t now = os::now_ms();
+  if (commitment.keepers == 0) purge_expired(now);
+  if (commitment.live + commitment.dirty < kDirtySlack) {
+    commitment.purger_runs = false;
+    return -1;
+  }
+  const uint64_t since = commitment.oldest != nullptr ? commitment.oldest->freed_ms : now;
+  return static_cast<long>(since) + os::options.purge_delay_ms - static_cast<long>(now);
 }
 
 bool purge_after_growth() {
@@ -223,8 +219,9 @@ void commitment_before_fork() {
 
 void commitment_after_fork() {
   commitment.keepers = 0;
-  commitment.helper_running = false;
-  helper.forget_after_fork();
+  commitment.purger_runs = false;
+  commitment.purger_wanted.store(false, std::memory_order_relaxed);
+  os::forget_helpers_after_fork();
 }
 
 }  // namespace annex

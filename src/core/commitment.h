@@ -19,8 +19,10 @@
 //                   runs beside it, before it touches clean memory alone
 //
 // giving memory back:
-//   delay           a dirty run goes back when it has been free for ANNEX_PURGE_DELAY; in an idle process too, by a
-//                   helper thread that lives only while there is something to wait for
+//   delay           a dirty run is due when it has been free for ANNEX_PURGE_DELAY. What is due goes back when a thread
+//                   gives a run or touches clean memory: 2 MiB at a time, or as much as it gives or takes itself if
+//                   that is more, so that what goes back keeps up with what comes, and no call pays for all. With
+//                   ANNEX_BACKGROUND=1 in an idle process too (purger.h)
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
 //                   dirty <= max(2 MiB, live / 8)  or  live + dirty + n <= peak.
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
@@ -58,11 +60,12 @@ struct Commitment {
   Granule* newest = nullptr;
   uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
   uint32_t keepers = 0;
-  bool helper_running = false;
+  bool purger_runs = false;                    // or is about to
   alignas(64) std::atomic<size_t> touched{0};  // bytes of slabs' blocks that were ever made, and spans'
   // What support threads look at all the time is on a line that is seldom written.
   alignas(64) size_t peak = 0;
-  std::atomic<bool> growth_left{false};  // to a keeper: the growth rule
+  std::atomic<bool> growth_left{false};    // to a keeper: the growth rule
+  std::atomic<bool> purger_wanted{false};  // and not started yet: read on every slow path of malloc
 };
 extern constinit Commitment commitment;
 
@@ -71,21 +74,26 @@ inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std
 inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, std::memory_order_relaxed); }
 
 inline constexpr size_t kProofOfGrowth = size_t{4} << 20;
+inline constexpr size_t kDirtySlack = size_t{2} << 20;  // not worth a purge
 
 // With the arena lock held:
 size_t commit_step(size_t committed);
 bool slabs_want_huge_pages();
 void note_fresh_slabs();  // slabs take memory that has never been used
 bool span_wants_huge_pages(size_t bytes);
-// Keeps the list of dirty runs in order of age.
-void age_insert(Granule* run, uint64_t now_ms);
+// Keeps the list of dirty runs in order of age: a run joins it just after that older one, nullptr being older than all.
+void age_insert(Granule* run, Granule* older, uint64_t freed_ms);
 void age_remove(Granule* run);
 void age_replace(Granule* run, Granule* by);
-// Starts the helper where there is enough to wait for; purges at once where the delay is 0.
-void after_give(uint64_t now_ms);
+// The delay's rule: a run of `bytes` has been given, or taken and is clean. Leaves it to a keeper; one thread at a
+// time. Lets go of the lock while it purges.
+void give_back_due(uint64_t now_ms, size_t bytes);
 // The growth rule, before `bytes` of clean memory are touched by a span. Lets go of the lock while it purges, or leaves
 // it to a keeper.
 void before_growth(size_t bytes);
+
+// A run has been taken: the purger is wanted from some size of the heap on, where the user has asked for it (purger.h).
+void want_purger();
 
 // Gives every dirty run back; returns the bytes. Lets go of the lock meanwhile.
 size_t purge_all_locked();
@@ -93,7 +101,7 @@ size_t purge_all_locked();
 // Without the lock: the same.
 size_t purge_all();
 
-// Without the lock: a thread becomes a keeper, and is one until it leaves. The helper does what is left then.
+// Without the lock: a thread becomes a keeper, and is one until it leaves. What is due goes back then.
 void keeper_comes();
 void keeper_leaves();
 // For a keeper, a step of 2 MiB at most: what is due, every few milliseconds; and what growth has left to it, whenever
@@ -101,7 +109,12 @@ void keeper_leaves();
 void purge_due();
 bool purge_after_growth();
 
-// Around fork: holds the arena lock from a moment on when nothing is half given back; in the child, there is no helper.
+// For the purger: gives back what is due, but for a keeper's; how long until there may be more, in milliseconds.
+// Negative where the heap is too small for that, and nobody counts on the purger any more.
+long purge_and_wait_ms();
+
+// Around fork: holds the arena lock from a moment on when nothing is half given back; in the child, there is no keeper
+// and no purger.
 void commitment_before_fork();
 void commitment_after_fork();
 

@@ -9,6 +9,7 @@
 #include "front/front.h"
 #include "observe/report.h"
 #include "os/fork.h"
+#include "os/helper_thread.h"
 #include "os/message.h"
 #include "os/options.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 void before_fork() {
   if (!os::fork.begin()) return;
+  os::hold_helpers_lock_for_fork();
   front::hold_locks_for_fork();
   commitment_before_fork();
 }
@@ -40,6 +42,7 @@ void after_fork_in_child() {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
   os::read_options();
   front::start();
+  os::allow_helpers();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];
@@ -50,7 +53,12 @@ void after_fork_in_child() {
   }
 }
 
-[[gnu::destructor(101)]] void end() { observe::report_at_exit(); }
+[[gnu::destructor(101)]] void end() {
+  observe::report_at_exit();
+#ifdef __SANITIZE_THREAD__
+  os::NoHelpers joined;  // a thread that is not is a leak to ThreadSanitizer
+#endif
+}
 
 }  // namespace
 

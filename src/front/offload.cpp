@@ -6,10 +6,12 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/purger.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
 #include "os/fork.h"
+#include "os/forking.h"
 #include "os/lock.h"
 #include "os/options.h"
 #include "support/cpu_pool.h"
@@ -96,10 +98,16 @@ bool ask_support_core(Client* client, Request* request) {
 // Lets the support core do it; or does it. A thread that forks does: the support thread may wait for its locks.
 void ask(Request* request) {
   Client* client = own_client();
-  const bool served = client != nullptr && support::attentive(client) && !os::fork.here();
+  const bool served = client != nullptr && support::attentive(client) && !os::this_thread_forks();
   if (served && ask_support_core(client, request)) return;
   support::serve_request(request);
   if (client != nullptr) support::note_demand(client);
+}
+
+// Last in whatever malloc does: makes the threads that are wanted. That allocates itself.
+void start_helpers() {
+  if (Client* client = own_client()) support::start_wanted(client);
+  start_wanted_purger();
 }
 
 void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
@@ -115,6 +123,7 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
     support::serve_request(&request);
   }
   if (request.block == nullptr) return out_of_memory();
+  start_helpers();
   if (zeroed != nullptr) *zeroed = request.zeroed;
   return request.heap != nullptr ? unmarked(request.block) : request.block;
 }
@@ -211,8 +220,11 @@ void put_into(Client* client, SizeClass c, void* block) {
 }
 
 void* allocate_small(SizeClass c) {
-  if (has_client() && stashing()) [[likely]]
-    return allocate_from(own_client(), c);
+  if (has_client() && stashing()) [[likely]] {
+    void* block = allocate_from(own_client(), c);
+    start_helpers();
+    return block;
+  }
   return ask_for(block_size(c), kMinAlignment, nullptr);
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/block.h"
+#include "core/purger.h"
 #include "core/span.h"
 #include "front/front.h"
 
@@ -25,6 +26,7 @@ inline void* allocate_large(size_t bytes, size_t alignment) {
   void* block = nullptr;
   if (bytes <= kMaxRequest && alignment <= kMaxRequest - bytes) {
     block = allocate_span(bytes > 0 ? bytes : 1, alignment, &zero);
+    start_wanted_purger();
   }
   return block != nullptr ? block : out_of_memory();
 }
@@ -32,6 +34,7 @@ inline void* allocate_large(size_t bytes, size_t alignment) {
 inline void* allocate_large_zeroed(size_t bytes) {
   bool zero = false;
   void* block = bytes <= kMaxRequest ? allocate_span(bytes, kMinAlignment, &zero) : nullptr;
+  start_wanted_purger();
   if (block == nullptr) return out_of_memory();
   return zero ? block : memset(block, 0, bytes);
 }

@@ -7,10 +7,12 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/purger.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
 #include "os/fork.h"
+#include "os/forking.h"
 #include "os/lock.h"
 #include "os/pages.h"
 #include "remote/batch.h"
@@ -94,7 +96,7 @@ ThreadHeap* take_pooled() {
   }
   heap = new_heap();
   if (heap == nullptr) return nullptr;
-  if (os::fork.here()) os::fork.hold(heap->inbox.lock);
+  if (os::this_thread_forks()) os::fork.hold(heap->inbox.lock);
   heap->next_of_all = all_heaps;
   __atomic_store_n(&all_heaps, heap, __ATOMIC_RELEASE);
   return heap;
@@ -176,9 +178,10 @@ void release_remote(Granule* slab, Block* block) {
 }
 
 void* allocate_small(SizeClass c) {
-  if (thread_heap == &no_heap && !start_thread()) [[unlikely]]
-    return allocate_from_the_pool(c);
-  return allocate_from(thread_heap, c);
+  const bool has_heap = thread_heap != &no_heap || start_thread();
+  void* block = has_heap ? allocate_from(thread_heap, c) : allocate_from_the_pool(c);
+  start_wanted_purger();
+  return block;
 }
 
 }  // namespace

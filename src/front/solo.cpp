@@ -9,6 +9,7 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/purger.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
@@ -79,10 +80,16 @@ void* pop_or_refill(Block** list, SizeClass c) {
   return pop(&list[c]);
 }
 
-void* allocate_small(SizeClass c) {
+void* pop_small(SizeClass c) {
   if (!is_locked()) return pop_or_refill(solo.heap.free, c);
   os::Guard guard(lock);
   return pop_or_refill(parked, c);
+}
+
+void* allocate_small(SizeClass c) {
+  void* block = pop_small(c);
+  start_wanted_purger();
+  return block;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The CPUs that this process may use, and how they are related, read from the kernel.
 //
-// For the support core's thread: no libc call that allocates or needs thread-local storage, system calls without errno.
+// No libc call that allocates, system calls without errno.
 #pragma once
 
 #include <cstddef>

@@ -1,28 +1,21 @@
 // Fork: see fork.h.
 #include "os/fork.h"
 
-#include "os/system_call.h"
+#include "os/forking.h"
 
 namespace annex::os {
 
 constinit Fork fork;
+constinit std::atomic<pthread_t> forking_thread{0};
 
 bool Fork::begin() {
-  if (here()) {
+  if (this_thread_forks()) {
     ++within_;
     return false;
   }
   one_at_a_time_.lock();
-  id_ = system_call(SYS_gettid);
-  thread_.store(pthread_self(), std::memory_order_relaxed);
+  forking_thread.store(pthread_self(), std::memory_order_relaxed);
   return true;
-}
-
-// To pthread_self, a helper thread is the thread that made it. In a forked child, which has none, the thread that
-// forked is the process's first.
-bool Fork::is_no_helper() const {
-  const long id = system_call(SYS_gettid);
-  return id == id_ || id == system_call(SYS_getpid);
 }
 
 void Fork::hold(Lock& lock) {
@@ -46,7 +39,7 @@ void Fork::end(LetGo let_go) {
     held_last_ = lock->held_before_;
     let_go(*lock);
   }
-  thread_.store(0, std::memory_order_relaxed);
+  forking_thread.store(0, std::memory_order_relaxed);
   let_go(one_at_a_time_);
 }
 

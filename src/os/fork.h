@@ -4,20 +4,18 @@
 // Handlers of other libraries may run while it does (those that were registered before ours), in parent and child, and
 // allocate. So the thread is let into the locks that it holds: no other thread is inside of one, all data is at rest,
 // and what the thread does there is as ordered as it always is. It waits for no other thread meanwhile, and starts none
-// of the library's own: whatever would, asks `here`.
+// of the library's own: whatever would, asks whether this_thread_forks.
 //
 // The locks, in order. Who holds one takes only those further down; a fork takes all, and lets go in reverse.
 //
 //   1. Fork's own: one fork at a time
-//   2. which heaps there are      solo: -           shared: pool_lock   offload: exit_key_lock, the support core's lock
-//   3. heaps, newest first        solo: its heap's  shared: each heap's offload: the orphans', each client's
-//   4. the support threads' CPUs                                        offload: the CPU pool's
-//   5. arena_lock, at a moment when no run is being given back or populated with the lock let go
+//   2. the helper threads'
+//   3. which heaps there are      solo: -           shared: pool_lock   offload: exit_key_lock, the support core's lock
+//   4. heaps, newest first        solo: its heap's  shared: each heap's offload: the orphans', each client's
+//   5. the support threads' CPUs                                        offload: the CPU pool's
+//   6. arena_lock, at a moment when no run is being given back or populated with the lock let go
 #pragma once
 
-#include <pthread.h>
-
-#include <atomic>
 #include <cstdint>
 
 #include "os/lock.h"
@@ -37,21 +35,12 @@ class Fork {
   void end_in_parent();
   void end_in_child();
 
-  // Whether the calling thread is between begin and end.
-  bool here() const {
-    const pthread_t thread = thread_.load(std::memory_order_relaxed);
-    return thread != 0 && thread == pthread_self() && is_no_helper();
-  }
-
  private:
-  bool is_no_helper() const;
   template <class LetGo>
   void end(LetGo let_go);
 
   Lock one_at_a_time_;
-  std::atomic<pthread_t> thread_{0};  // that forks; the same in the child
-  long id_ = 0;                       // its, in the parent
-  // The thread's.
+  // The forking thread's.
   Lock* held_last_ = nullptr;
   uint32_t within_ = 0;  // forks that its handlers are in the middle of
 };

@@ -1,118 +1,173 @@
-// The helper thread: see helper_thread.h.
+// Helper threads: see helper_thread.h.
 #include "os/helper_thread.h"
 
+#include <limits.h>
 #include <linux/futex.h>
-#include <linux/sched.h>
-#include <sys/mman.h>
+#include <signal.h>
 #include <sys/prctl.h>
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include <cerrno>
 #include <ctime>
 
+#include "os/clock.h"
+#include "os/fork.h"
+#include "os/lock.h"
+#include "os/privileges.h"
 #include "os/system_call.h"
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define ANNEX_HELPER_IS_PTHREAD 1
-#include <pthread.h>
-#endif
 
 namespace annex::os {
 
-#ifdef ANNEX_HELPER_IS_PTHREAD
-
-// The sanitizers keep per-thread state and must know every thread.
-bool HelperThread::start(Body* body, void* argument) {
-  pthread_t thread;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  const bool started = pthread_create(&thread, &attributes, body, argument) == 0;
-  pthread_attr_destroy(&attributes);
-  return started;
-}
-
-#else
-
 namespace {
 
-constexpr long kFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-                        CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID;
+constexpr size_t kStackBytes = size_t{256} << 10;
+constexpr uint64_t kCompareMs = 10;
+
+constinit Lock helpers_lock;
+constinit HelperThread* helpers = nullptr;  // every one that was ever started; under the lock
+constinit std::atomic<uint32_t> held{0};    // how many NoHelpers there are
+constinit std::atomic<bool> never{false};   // for good
+constinit std::atomic<long> process{0};     // in which there may be helpers; 0 before the library is loaded
+
+bool in_own_process() { return process.load(std::memory_order_relaxed) == system_call(SYS_getpid); }
+
+// So that no signal handler of the program's finds the lock held by the thread that it interrupts. What libc uses
+// itself stays open.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+class ErrnoKept {
+ public:
+  ~ErrnoKept() { errno = saved_; }
+
+ private:
+  int saved_ = errno;
+};
 
 }  // namespace
 
-long HelperThread::clone_onto_stack(Body* body, void* argument) {
-  // The new thread starts with an empty stack, so it must not return through this frame: it calls body and exits.
-  void** top = reinterpret_cast<void**>(stack_ + kStackBytes);
-  *--top = argument;
-  *--top = reinterpret_cast<void*>(body);
-#if defined(__x86_64__)
-  long result;
-  register long r10 asm("r10") = reinterpret_cast<long>(&stack_user_);
-  register long r8 asm("r8") = 0;
-  asm volatile(
-      "syscall\n\t"
-      "test %%rax, %%rax\n\t"
-      "jnz 1f\n\t"
-      "xor %%ebp, %%ebp\n\t"
-      "pop %%rax\n\t"
-      "pop %%rdi\n\t"
-      "call *%%rax\n\t"
-      "mov %[exit], %%eax\n\t"
-      "xor %%edi, %%edi\n\t"
-      "syscall\n\t"
-      "1:"
-      : "=a"(result)
-      : "a"(SYS_clone), "D"(kFlags), "S"(top), "d"(&stack_user_), "r"(r10), "r"(r8), [exit] "i"(SYS_exit)
-      : "rcx", "r11", "memory");
-  return result;
-#elif defined(__aarch64__)
-  register long x8 asm("x8") = SYS_clone;
-  register long x0 asm("x0") = kFlags;
-  register long x1 asm("x1") = reinterpret_cast<long>(top);
-  register long x2 asm("x2") = reinterpret_cast<long>(&stack_user_);
-  register long x3 asm("x3") = 0;
-  register long x4 asm("x4") = reinterpret_cast<long>(&stack_user_);
-  asm volatile(
-      "svc 0\n\t"
-      "cbnz x0, 1f\n\t"
-      "mov x29, xzr\n\t"
-      "ldp x9, x0, [sp], #16\n\t"
-      "blr x9\n\t"
-      "mov x8, %[exit]\n\t"
-      "mov x0, xzr\n\t"
-      "svc 0\n\t"
-      "1:"
-      : "+r"(x0)
-      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), [exit] "i"(SYS_exit)
-      : "x9", "x29", "x30", "memory");
-  return x0;
-#endif
+// --- for whoever starts one -----------------------------------------------------------------------------------------
+
+// Whether the one before has ended; its stack is libc's again then.
+bool HelperThread::is_gone() {
+  if (made_ && pthread_tryjoin_np(thread_, nullptr) == 0) made_ = false;
+  return !made_;
 }
 
-bool HelperThread::start(Body* body, void* argument) {
-  // The last helper has said that it is done; wait for the few instructions until its stack is free.
-  while (const uint32_t user = stack_user_.load(std::memory_order_acquire)) {
-    system_call(SYS_futex, reinterpret_cast<long>(&stack_user_), FUTEX_WAIT, user);
+// A small stack where that is enough for the program's static thread-local storage, else one of the usual size.
+bool HelperThread::make() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  int error = pthread_create(&thread_, &attributes, run, this);
+  pthread_attr_destroy(&attributes);
+  if (error == EINVAL) error = pthread_create(&thread_, nullptr, run, this);
+  return error == 0;
+}
+
+void HelperThread::enlist() {
+  if (listed_) return;
+  listed_ = true;
+  next_ = helpers;
+  helpers = this;
+}
+
+bool HelperThread::start(const char* name, Body* body, void* argument) {
+  if (held.load() != 0 || never.load(std::memory_order_relaxed) || !in_own_process()) return false;
+  ErrnoKept errno_kept;
+  SignalsBlocked blocked;
+  if (!helpers_lock.try_lock()) return false;
+  bool started = false;
+  if (held.load() == 0 && is_gone()) {
+    enlist();
+    name_ = name;
+    body_ = body;
+    argument_ = argument;
+    maker_ = system_call(SYS_gettid);
+    asked_.store(0, std::memory_order_relaxed);
+    started = made_ = make();
   }
-  uint64_t all = ~uint64_t{0};
-  uint64_t saved = 0;
-  system_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, reinterpret_cast<long>(&all), reinterpret_cast<long>(&saved),
-              sizeof all);
-  const long id = clone_onto_stack(body, argument);
-  system_call(SYS_rt_sigprocmask, 2, reinterpret_cast<long>(&saved), 0, sizeof saved);
-  if (id < 0) stack_user_.store(0, std::memory_order_relaxed);
-  return id > 0;
+  helpers_lock.unlock();
+  return started;
 }
 
-#endif
+// --- in the thread --------------------------------------------------------------------------------------------------
 
-void helper_sleep_ms(long milliseconds) {
+void* HelperThread::run(void* self) {
+  HelperThread* thread = static_cast<HelperThread*>(self);
+  thread->id_ = system_call(SYS_gettid);
+  thread->compared_ms_ = now_ms();
+  system_call(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>(thread->name_));
+  thread->body_(thread->argument_);
+  return nullptr;
+}
+
+bool HelperThread::must_end() {
+  if (asked_to_end()) return true;
+  const uint64_t now = now_ms();
+  if (now - compared_ms_ < kCompareMs) return false;
+  compared_ms_ = now;
+  const Privileges mine = privileges_of(id_);
+  Privileges makers = privileges_of(maker_);
+  if (!makers.known) makers = privileges_of(maker_ = process.load(std::memory_order_relaxed));
+  if (mine == makers) return false;
+  if (makers.known && mine.filters != makers.filters) never.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void HelperThread::sleep_ms(long milliseconds) {
   struct timespec time = {milliseconds / 1000, (milliseconds % 1000) * 1000000};
-  system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
+  system_call(SYS_futex, reinterpret_cast<long>(&asked_), FUTEX_WAIT_PRIVATE, 0, reinterpret_cast<long>(&time));
 }
 
-void helper_is_named(const char* name) { system_call(SYS_prctl, PR_SET_NAME, reinterpret_cast<long>(name)); }
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+void hold_helpers_lock_for_fork() { fork.hold(helpers_lock); }
+
+void allow_helpers() { process.store(system_call(SYS_getpid), std::memory_order_relaxed); }
+
+void forget_helpers_after_fork() {
+  for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) thread->made_ = false;
+  held.store(0);
+  if (process.load(std::memory_order_relaxed) != 0) allow_helpers();
+}
+
+NoHelpers::NoHelpers() : here_(in_own_process()) {
+  if (!here_) return;
+  ErrnoKept errno_kept;
+  SignalsBlocked blocked;
+  int cancel_state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);  // pthread_join is where a thread may be cancelled
+  held.fetch_add(1);
+  {
+    Guard guard(helpers_lock);
+    for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
+      thread->asked_.store(1, std::memory_order_relaxed);
+      if (thread->made_) system_call(SYS_futex, reinterpret_cast<long>(&thread->asked_), FUTEX_WAKE_PRIVATE, INT_MAX);
+    }
+    for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
+      if (thread->made_) pthread_join(thread->thread_, nullptr);
+      thread->made_ = false;
+    }
+  }
+  pthread_setcancelstate(cancel_state, nullptr);
+}
+
+NoHelpers::~NoHelpers() {
+  if (here_) held.fetch_sub(1);
+}
+
+void NoHelpers::for_good() {
+  if (here_) never.store(true, std::memory_order_relaxed);
+}
 
 }  // namespace annex::os

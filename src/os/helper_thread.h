@@ -1,43 +1,88 @@
-// Helper threads that the C library does not know of.
+// Helper threads: the library's own, for work that a program's threads should not wait for.
 //
-// They exist so that an idle process can give memory back, and so that allocation can have a core of its own. A pthread
-// would turn a single-threaded process into a multi-threaded one in libc's eyes: stdio and reference counts would start
-// to lock, which is the very cost that the solo flavour avoids. A raw thread changes nothing of that. The price: its
-// code may use no thread-local storage (it shares the starter's, errno included), no libc call beyond plain computation
-// and the vDSO clock, and system calls only through system_call.h.
+// They are made by pthread_create, so libc knows of them: its setuid, setgid and setgroups reach them at once, and they
+// have thread-local storage of their own. What the kernel keeps for each thread and libc passes on to none
+// (capabilities, no_new_privs, seccomp filters, namespaces) a thread has from the one that made it, its maker. So that
+// none keeps what the program gives up later:
+//
+//   - a helper that has nothing to do ends, and the next one has what its maker has then
+//   - entry/privileges.cpp ends all helpers before the calls that change any of it
+//   - must_end() compares helper and maker (the process's first thread where the maker has ended), for changes that
+//   come
+//     another way
+//
+// All signals are blocked in a helper but those that libc uses itself.
+//
+// Synchronization: one lock, held while a helper is made or ended. Who makes one tries for it and else does without, as
+// pthread_create allocates: so nobody waits for the lock inside malloc. Starting needs two things of its caller: no
+// lock of the library held; and malloc, not free, to be what the program has called, since libc frees what a thread
+// leaves with its list of stacks locked, which pthread_create needs.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 namespace annex::os {
 
-// One helper thread at a time, in static storage.
 class HelperThread {
  public:
-  // As a pthread's, since under the sanitizers it is one; nobody asks for what it returns.
-  using Body = void*(void* argument);
+  using Body = void(void* argument);
 
-  // Runs body(argument); the thread ends when body returns. The caller makes sure (under its own lock) that the
-  // previous one has announced its end. All signals are blocked in it. False where no thread could be started.
-  bool start(Body* body, void* argument);
+  // Runs body(argument) in a thread of that name (at most 15 characters). The caller makes sure that the body of the
+  // one before has said that it ends. False where none can be had, at this moment or at all. Keeps errno.
+  bool start(const char* name, Body* body, void* argument);
 
-  // In a forked child, which has no helper whatever its parent had.
-  void forget_after_fork() { stack_user_.store(0, std::memory_order_relaxed); }
+  // For the body. must_end: it has been asked to, or has what its maker has not; compared every 10 ms at most.
+  bool asked_to_end() const { return asked_.load(std::memory_order_relaxed) != 0; }
+  bool must_end();
+  // Sleeps, but no longer than until it is asked to end.
+  void sleep_ms(long milliseconds);
 
  private:
-  static constexpr size_t kStackBytes = 16384;
+  friend class NoHelpers;
+  friend void forget_helpers_after_fork();
+  static void* run(void* self);
+  bool is_gone();
+  bool make();
+  void enlist();
 
-  long clone_onto_stack(Body* body, void* argument);
+  std::atomic<uint32_t> asked_{0};
+  bool made_ = false;  // and not yet joined
+  bool listed_ = false;
+  pthread_t thread_ = {};
+  HelperThread* next_ = nullptr;
 
-  // The kernel clears this when the thread is truly gone and its stack is free again.
-  std::atomic<uint32_t> stack_user_{0};
-  alignas(64) unsigned char stack_[kStackBytes] = {};
+  const char* name_ = nullptr;
+  Body* body_ = nullptr;
+  void* argument_ = nullptr;
+  long maker_ = 0;
+  long id_ = 0;
+  uint64_t compared_ms_ = 0;
 };
 
-// For use inside `body`: sleeps; has a name of its own in `top -H` (at most 15 characters), not its starter's.
-void helper_sleep_ms(long milliseconds);
-void helper_is_named(const char* name);
+// The library is loaded: from now on there may be helpers, in this process.
+void allow_helpers();
+
+// Around fork: no helper is being made or ended; a forked child has none.
+void hold_helpers_lock_for_fork();
+void forget_helpers_after_fork();
+
+// While one exists there is no helper thread. Made by a program thread that holds no lock of the library. Its end makes
+// no system call: the program may just have forbidden them all.
+class NoHelpers {
+ public:
+  NoHelpers();
+  ~NoHelpers();
+  NoHelpers(const NoHelpers&) = delete;
+  NoHelpers& operator=(const NoHelpers&) = delete;
+
+  // There will be none any more: the program has installed a system call filter, which may kill it for making a thread.
+  void for_good();
+
+ private:
+  bool here_;  // this process's, not that of a child which shares its memory (vfork)
+};
 
 }  // namespace annex::os

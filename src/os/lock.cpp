@@ -3,7 +3,7 @@
 
 #include <linux/futex.h>
 
-#include "os/fork.h"
+#include "os/forking.h"
 #include "os/system_call.h"
 
 namespace annex::os {
@@ -16,7 +16,7 @@ constexpr int kSpins = 100;
 }  // namespace
 
 void Lock::lock_slow() {
-  if ((state_.load(std::memory_order_relaxed) & kForked) != 0 && fork.here()) return;
+  if ((state_.load(std::memory_order_relaxed) & kForked) != 0 && this_thread_forks()) return;
   for (int i = 0; i < kSpins; ++i) {
     if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
     pause();

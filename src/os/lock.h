@@ -28,6 +28,10 @@ class Lock {
   void lock() {
     if (!try_lock()) lock_slow();
   }
+  bool try_lock() {
+    uint32_t expected = 0;
+    return state_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire);
+  }
   void unlock() {
     uint32_t expected = kHeld;
     if (!state_.compare_exchange_strong(expected, 0, std::memory_order_release)) unlock_slow(expected);
@@ -41,10 +45,6 @@ class Lock {
   static constexpr uint32_t kSleepers = 2;  // threads may sleep until it is free
   static constexpr uint32_t kForked = 4;    // held across a fork, by the thread that forks
 
-  bool try_lock() {
-    uint32_t expected = 0;
-    return state_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire);
-  }
   [[gnu::noinline]] void lock_slow();
   [[gnu::noinline]] void unlock_slow(uint32_t state);
   void sleep();

@@ -74,6 +74,7 @@ bool parse_word(const char* text, const char* const (&words)[kCount], T* result)
 bool parse(const char* text, HugePages* result) {
   return parse_word<HugePages, 3>(text, {"auto", "never", "always"}, result);
 }
+bool parse(const char* text, Background* result) { return parse_word(text, {"auto", "0", "1"}, result); }
 bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
 bool parse(const char* text, Protocol* result) { return parse_word(text, {"stash", "queue", "handshake"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }

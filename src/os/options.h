@@ -11,6 +11,7 @@
 namespace annex::os {
 
 enum class HugePages : uint8_t { kAuto, kNever, kAlways };
+enum class Background : uint8_t { kAuto, kNone, kAll };
 enum class Protocol : uint8_t { kStash, kQueue, kHandshake };
 enum class StatsFormat : uint8_t { kOff, kText, kJson };
 
@@ -23,7 +24,7 @@ struct Options {
   Protocol protocol = Protocol::kStash;
   size_t support_cores = 0;  // 0: the library chooses
   CpuSet support_cpus;       // none: the library chooses
-  bool background = true;
+  Background background = Background::kAuto;
   bool verbose = false;
   const char* stats_file = "";
 };

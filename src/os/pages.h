@@ -1,7 +1,7 @@
 // Address space and pages, straight from the kernel. All sizes are bytes and, like addresses, multiples of page_size().
 //
 // Synchronization: each call is a system call or two; callers make sure that nobody else uses the range. None touches
-// errno: helper threads, which have none, call these too.
+// errno.
 #pragma once
 
 #include <cstddef>

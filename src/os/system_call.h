@@ -1,4 +1,4 @@
-// System calls without errno, for the helper thread, which has no thread-local storage of its own.
+// System calls that leave errno alone, as malloc and free must.
 #pragma once
 
 #include <sys/syscall.h>

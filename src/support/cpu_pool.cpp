@@ -22,6 +22,11 @@ os::CpuSet CpuPool::candidates(const os::CpuSet& from, uint32_t program_cpu) con
   return os::options.support_cpus.empty() ? os::support_cpus(free, program_cpu) : free;
 }
 
+bool CpuPool::has_one(const os::CpuSet& from, uint32_t program_cpu) {
+  os::Guard guard(lock_);
+  return !candidates(from, program_cpu).empty();
+}
+
 os::CpuSet CpuPool::take(const os::CpuSet& from, uint32_t program_cpu) {
   os::Guard guard(lock_);
   const os::CpuSet chosen = candidates(from, program_cpu);

@@ -1,7 +1,7 @@
 // The process's CPUs, as the support threads take them and leave them: never two of them on one core, none on the core
 // of the program thread that called for it, and none at all where the program needs every CPU.
 //
-// Synchronization: filled once, before the first support thread; then any of them may call.
+// Synchronization: filled once, before the first support thread; then any thread may call.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ class CpuPool {
 
   // The calling thread moves to one of `from` and stays there: that one, or an empty set where none can be had.
   os::CpuSet take(const os::CpuSet& from, uint32_t program_cpu);
-  // Whether a first one could be had.
-  bool has_one(const os::CpuSet& from, uint32_t program_cpu) const { return !candidates(from, program_cpu).empty(); }
+  // Whether one could be had.
+  bool has_one(const os::CpuSet& from, uint32_t program_cpu);
   // The calling thread may run anywhere again.
   void put_back(const os::CpuSet& cpu);
 

@@ -5,7 +5,7 @@
 #include <atomic>
 
 #include "os/cpus.h"
-#include "os/fork.h"
+#include "os/forking.h"
 #include "os/message.h"
 #include "os/options.h"
 #include "support/cpu_pool.h"
@@ -39,7 +39,8 @@ void set_up_threads() {
   cpu_pool.fill();
   const os::CpuSet cpus = cpus_for_support();
   const uint32_t program_cpu = static_cast<uint32_t>(os::current_cpu());
-  if (!os::options.background || cpu_pool.usable() < 2 || !cpu_pool.has_one(cpus, program_cpu)) {
+  if (os::options.background == os::Background::kNone || cpu_pool.usable() < 2 ||
+      !cpu_pool.has_one(cpus, program_cpu)) {
     plan.threads = 1;
     threads[0].rule_out();
     return;
@@ -101,7 +102,7 @@ Plan make_plan(const os::CpuSet& allowed, size_t usable, size_t wanted, os::CpuS
 }
 
 void note_demand(Client* client) {
-  if (os::fork.here()) return;  // it makes no thread
+  if (os::this_thread_forks()) return;  // it makes no thread
   SupportThread* thread = client->served_by.load(std::memory_order_relaxed);
   if (thread == nullptr) {
     if (!planned()) return;

@@ -44,8 +44,15 @@ inline bool attentive(const Client* client) {
   return thread != nullptr && thread->attentive();
 }
 
-// The client's thread had to help itself. It holds no lock.
+// The client's thread had to help itself.
 void note_demand(Client* client);
+// On a slow path of malloc, with no lock held and nothing half done: makes the client's support thread if it has been
+// called for often enough.
+inline void start_wanted(Client* client) {
+  SupportThread* thread = client->served_by.load(std::memory_order_relaxed);
+  if (thread != nullptr && thread->wanted()) [[unlikely]]
+    thread->start();
+}
 
 // Microseconds of CPU that the support threads have used together; 0 where there is none.
 uint64_t support_cpu_us();

@@ -7,6 +7,7 @@
 #include "core/commitment.h"
 #include "core/span.h"
 #include "os/fork.h"
+#include "os/forking.h"
 #include "os/pages.h"
 
 namespace annex::support {
@@ -95,7 +96,7 @@ Client* SupportCore::open() {
   } else {
     client = new_client();
     if (client == nullptr) return nullptr;
-    if (os::fork.here()) os::fork.hold(client->heap.lock);
+    if (os::this_thread_forks()) os::fork.hold(client->heap.lock);
     client->next_of_all = all_.load(std::memory_order_relaxed);
     all_.store(client, std::memory_order_release);
   }

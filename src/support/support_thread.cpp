@@ -1,7 +1,6 @@
 // A support thread: see support_thread.h.
 #include "support/support_thread.h"
 
-#include <linux/futex.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "core/commitment.h"
 #include "core/fault_ahead.h"
+#include "os/clock.h"
 #include "os/cpus.h"
 #include "os/system_call.h"
 #include "support/cpu_pool.h"
@@ -25,9 +25,7 @@ constexpr uint64_t kSpinNs = 100 * kUs;  // how long the thread looks without a 
 constexpr uint64_t kDozeNs = 500 * kUs;  // then now and again, at most so long after it looked before,
 constexpr uint64_t kIdleNs = 10 * kMs;   // until when
 constexpr uint64_t kLookNs = kMs;        // how often it asks whether its CPU is its own, and gives back what is due
-constexpr uint64_t kShortestNapNs = 8 * kMs;
-constexpr uint64_t kLongestNapNs = 1024 * kMs;
-constexpr uint32_t kWakeDemand = 32;
+constexpr uint64_t kLongestNapMs = 1024;
 
 uint64_t clock_ns(clockid_t clock) {
   struct timespec time = {};
@@ -123,7 +121,7 @@ bool SupportThread::doze(uint64_t now, uint64_t idle_ns) {
   return ns < wanted + kLookNs;
 }
 
-// Until there is nothing to do (true) or the CPU is needed by the program (false).
+// Until there is nothing to do or the thread must end (true), or the CPU is needed by the program (false).
 bool SupportThread::serve_while_needed() {
   uint64_t last_busy = now_ns();
   next_look_ = last_busy + kLookNs;
@@ -132,6 +130,7 @@ bool SupportThread::serve_while_needed() {
   for (;;) {
     const bool busy = pass();
     const uint64_t now = now_ns();
+    if (thread_.asked_to_end()) return true;
     if (busy) {
       last_busy = now;
       if (!attentive()) state_.store(kAwake, std::memory_order_relaxed);
@@ -144,82 +143,86 @@ bool SupportThread::serve_while_needed() {
     }
     if (now < next_look_) continue;
     purge_due();
+    if (thread_.must_end()) return true;
     if (crowded(now)) return false;
   }
 }
 
-void SupportThread::sleep(uint32_t state, uint64_t ns) {
-  struct timespec time = {static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
-  os::system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, state,
-                  ns == 0 ? 0 : reinterpret_cast<long>(&time));
+// Twice as long as the last time, since which it has not served for long.
+void SupportThread::nap() {
+  nap_until_ms_.store(os::now_ms() + nap_ms_, std::memory_order_relaxed);
+  nap_ms_ = std::min(2 * nap_ms_, kLongestNapMs);
+  state_.store(kNapping, std::memory_order_seq_cst);
 }
 
 void SupportThread::run() {
   id_.store(os::system_call(SYS_gettid), std::memory_order_relaxed);
-  os::helper_is_named("annex-support");
-  uint64_t nap = kShortestNapNs;
-  for (;;) {
-    const os::CpuSet cpu = cpu_pool.take(cpus_, waker_cpu_.load(std::memory_order_relaxed));
-    bool idle = false;
-    if (!cpu.empty()) {
-      cpu_pool.need(1);
-      keeper_comes();
-      const uint64_t since = now_ns();
-      idle = serve_while_needed();
-      if (now_ns() - since > 4 * kShortestNapNs) nap = kShortestNapNs;
-      keeper_leaves();
-      cpu_pool.need_no_more(1);
-    }
-    demand_.store(0, std::memory_order_relaxed);
-    state_.store(idle ? kAsleep : kNapping, std::memory_order_seq_cst);
-    tidy();
-    cpu_pool.put_back(cpu);
-    if (!idle) {
-      sleep(kNapping, nap);
-      nap = std::min(2 * nap, kLongestNapNs);
-      demand_.store(0, std::memory_order_relaxed);
-      state_.store(kAsleep, std::memory_order_release);
-    }
-    // While it napped, its clients went on; from here on nobody counts them.
-    cpu_pool.need_no_more(std::exchange(active_clients_, 0));
-    while (state_.load(std::memory_order_acquire) == kAsleep) sleep(kAsleep, 0);
+  dozed_ns_ = 0;
+  const os::CpuSet cpu = cpu_pool.take(cpus_, waker_cpu_);
+  bool idle = false;
+  if (!cpu.empty()) {
+    cpu_pool.need(1);
+    keeper_comes();
+    const uint64_t since = now_ns();
+    idle = serve_while_needed();
+    if (now_ns() - since > 4 * kShortestNapMs * kMs) nap_ms_ = kShortestNapMs;
+    keeper_leaves();
+    cpu_pool.need_no_more(1);
   }
+  demand_.store(0, std::memory_order_relaxed);
+  if (idle) {
+    cpu_pool.need_no_more(std::exchange(active_clients_, 0));
+    state_.store(kAsleep, std::memory_order_seq_cst);
+  } else {
+    nap();
+  }
+  tidy();
+  cpu_pool.put_back(cpu);
+  id_.store(0, std::memory_order_relaxed);
+  ended_us_.fetch_add(clock_ns(CLOCK_THREAD_CPUTIME_ID) / kUs, std::memory_order_relaxed);
 }
 
 // --- for the program ------------------------------------------------------------------------------------------------
 
 void SupportThread::note_demand() {
-  if (state_.load(std::memory_order_relaxed) != kAsleep) return;
-  const uint32_t times = demand_.load(std::memory_order_relaxed) + 1;
-  demand_.store(times, std::memory_order_relaxed);
-  if (times < kWakeDemand) return;
-  waker_cpu_.store(static_cast<uint32_t>(os::current_cpu()), std::memory_order_relaxed);
-  uint32_t expected = kAsleep;
-  if (!state_.compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel)) return;
-  if (made_) {
-    os::system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1);
-    return;
+  uint32_t state = state_.load(std::memory_order_relaxed);
+  if (state == kNapping && os::now_ms() >= nap_until_ms_.load(std::memory_order_relaxed) &&
+      state_.compare_exchange_strong(state, kWoken, std::memory_order_acquire)) {
+    // While it napped, its clients went on; from here on nobody counts them.
+    cpu_pool.need_no_more(std::exchange(active_clients_, 0));
+    demand_.store(0, std::memory_order_relaxed);
+    state_.store(state = kAsleep, std::memory_order_release);
   }
-  made_ = true;
-  const auto body = [](void* self) -> void* { static_cast<SupportThread*>(self)->run(); };
-  if (!thread_.start(body, this)) state_.store(kNever, std::memory_order_release);
+  if (state == kAsleep) demand_.store(demand_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void SupportThread::start() {
+  uint32_t expected = kAsleep;
+  if (!state_.compare_exchange_strong(expected, kAwake, std::memory_order_acquire)) return;
+  const uint32_t cpu = static_cast<uint32_t>(os::current_cpu());
+  waker_cpu_ = cpu;
+  const auto body = [](void* self) { static_cast<SupportThread*>(self)->run(); };
+  if (cpu_pool.has_one(cpus_, cpu) && thread_.start("annex-support", body, this)) return;
+  demand_.store(0, std::memory_order_relaxed);
+  nap();
 }
 
 uint64_t SupportThread::cpu_us() const {
+  const uint64_t ended = ended_us_.load(std::memory_order_relaxed);
   const long id = id_.load(std::memory_order_relaxed);
-  if (id == 0) return 0;
+  if (id == 0) return ended;
   // The kernel's name for the clock of a thread's CPU time (time/posix-cpu-timers: per thread, scheduled time).
   const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(id) << 3 | 6);
   struct timespec time = {};
-  if (clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+  if (clock_gettime(clock, &time) != 0) return ended;
+  return ended + static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 
 void SupportThread::forget_after_fork() {
-  thread_.forget_after_fork();
   id_.store(0, std::memory_order_relaxed);
-  made_ = false;
+  ended_us_.store(0, std::memory_order_relaxed);
   active_clients_ = 0;
+  nap_ms_ = kShortestNapMs;
   demand_.store(0, std::memory_order_relaxed);
   state_.store(kAsleep, std::memory_order_relaxed);
 }

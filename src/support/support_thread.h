@@ -1,22 +1,25 @@
 // A support thread: runs the support core's side (support_core.h) for some of the clients, on a CPU that the program
 // does not use. How many there are, and which client is whose: placement.h.
 //
-//   asleep ----> awake          after kWakeDemand times that a program thread had to help itself; the first time, the
-//                               thread is made
+//   asleep ----> awake          after kWakeDemand times that a program thread had to help itself: the thread is made
 //   awake -----> dozing         nothing to do for kSpinNs: it looks now and again, and no one need wake it
 //   dozing ----> awake          something to do
-//   dozing ----> asleep         nothing for kIdleNs; at once where somebody else has wanted the CPU of late
-//   both ------> napping        the CPU is not free: the thread was kept waiting for it, or there is none for it, or
-//                               support threads and program threads that allocate are more than the CPUs. 8 ms, twice
-//                               as long each time, up to a second
-//   napping ---> asleep         when the time is up
-//   asleep ----> never          no thread can be had
+//   both ------> asleep         the thread ends: nothing to do for kIdleNs; at once where somebody else has wanted the
+//                               CPU of late, or where it must (os/helper_thread.h)
+//   both ------> napping        the thread ends, since the CPU is not free: it was kept waiting for it, or there is
+//                               none for it, or support threads and program threads that allocate are more than the
+//                               CPUs. For 8 ms, twice as long each time, up to a second, none is made
+//   asleep ----> napping        none could be made
+//   napping ---> asleep         when the time is up: the next program thread that has to help itself sees to it (woken,
+//                               meanwhile)
+//   never                       there is no CPU for it, or ANNEX_BACKGROUND=0
 //
-// While it is neither awake nor dozing the program helps itself, and it is asked for no system call but the one that
-// makes or wakes the thread. Requests it serves for itself while the thread dozes, too. Asleep or napping the thread
-// may run anywhere, else it is bound to one CPU (cpu_pool.h).
+// While it is neither awake nor dozing there is no thread, the program helps itself, and it is asked for no system call
+// but those that make the thread. Requests it serves for itself while the thread dozes, too. The thread is bound to one
+// CPU (cpu_pool.h).
 //
-// Synchronization: any thread may call; states are one atomic word, the futex on which the thread sleeps.
+// Synchronization: any thread may call; states are one atomic word. What belongs to the thread passes from one to the
+// next, which is made when the one before is gone.
 #pragma once
 
 #include <atomic>
@@ -38,17 +41,24 @@ class SupportThread {
   bool awake() const { return attentive() || state_.load(std::memory_order_relaxed) == kDozing; }
   bool attentive() const { return state_.load(std::memory_order_relaxed) == kAwake; }
 
-  // A program thread had to help itself. It holds no lock.
+  // A program thread had to help itself.
   void note_demand();
+  // Whether that has been so often that a thread should be made; make it. See HelperThread::start for who may.
+  bool wanted() const {
+    return demand_.load(std::memory_order_relaxed) >= kWakeDemand && state_.load(std::memory_order_relaxed) == kAsleep;
+  }
+  void start();
 
-  // Microseconds of CPU that the thread has used; 0 where there is none.
+  // Microseconds of CPU that the thread, and those before it, have used.
   uint64_t cpu_us() const;
 
   // In a forked child, which has no such thread.
   void forget_after_fork();
 
  private:
-  enum State : uint32_t { kAsleep, kAwake, kDozing, kNapping, kNever };
+  enum State : uint32_t { kAsleep, kAwake, kDozing, kNapping, kWoken, kNever };
+  static constexpr uint32_t kWakeDemand = 32;
+  static constexpr uint64_t kShortestNapMs = 8;
 
   template <class Act>
   void for_each_client(Act act);
@@ -60,14 +70,15 @@ class SupportThread {
   bool alone(uint64_t now) const;
   bool doze(uint64_t now, uint64_t idle_ns);
   bool serve_while_needed();
-  void sleep(uint32_t state, uint64_t ns);
-  [[noreturn]] void run();
+  void nap();
+  void run();
 
   alignas(64) std::atomic<uint32_t> state_{kAsleep};
-  std::atomic<uint32_t> demand_{0};     // times that a program thread helped itself, since the last change of state
-  std::atomic<uint32_t> waker_cpu_{0};  // where the program ran that woke the thread
-  bool made_ = false;                   // written by who first turns the state from asleep to awake
-  std::atomic<long> id_{0};
+  std::atomic<uint32_t> demand_{0};  // times that a program thread helped itself, since the last change of state
+  uint32_t waker_cpu_ = 0;           // where the program ran that made the thread
+  std::atomic<uint64_t> nap_until_ms_{0};
+  std::atomic<long> id_{0};            // 0: there is no thread
+  std::atomic<uint64_t> ended_us_{0};  // CPU that threads have used which have ended
   os::CpuSet cpus_;
 
   // The thread's alone.
@@ -77,6 +88,7 @@ class SupportThread {
   uint64_t dozed_ns_ = 0;
   uint64_t waited_ns_ = 0;       // kept_waiting_ns, when it last asked
   uint32_t active_clients_ = 0;  // how many had used stash or ring since it asked before
+  uint64_t nap_ms_ = kShortestNapMs;
 
   os::HelperThread thread_;
 };

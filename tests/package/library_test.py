@@ -2,7 +2,7 @@
 
 They need libc and nothing else, so that they can be preloaded into any program; their thread-local storage is small
 and in the static block, so that access is one instruction and dlopen still finds room for it; and they export the
-malloc family and annex_*, and nothing of their inside.
+malloc family, the calls that change what threads may do, and annex_*, and nothing of their inside.
 """
 
 import re
@@ -15,6 +15,7 @@ TLS_LIMIT = 64  # bytes; the loader keeps some hundreds spare for libraries that
 FAMILY = """aligned_alloc calloc cfree free free_aligned_sized free_sized mallinfo mallinfo2 malloc malloc_info
 malloc_stats malloc_trim malloc_usable_size mallopt memalign posix_memalign pvalloc realloc
 reallocarray valloc""".split()
+PRIVILEGES = "capset prctl setns syscall unshare".split()  # src/entry/privileges.cpp
 PUBLIC = re.compile(r"(annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
 
 
@@ -42,9 +43,10 @@ def problems(library):
         yield "wants an executable stack"
     symbols = [line.split() for line in readelf("--dyn-syms", library).splitlines() if re.match(r"\s+\d+:", line)]
     exported = {row[7].split("@")[0] for row in symbols if row[6] != "UND" and row[4] != "LOCAL"}
-    for name in sorted(set(FAMILY) - exported):
+    known = set(FAMILY + PRIVILEGES)
+    for name in sorted(known - exported):
         yield f"does not export {name}"
-    for name in sorted(exported - set(FAMILY)):
+    for name in sorted(exported - known):
         if not PUBLIC.match(name):
             yield f"exports {name}"
 

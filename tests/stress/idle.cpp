@@ -1,5 +1,5 @@
 // A process that frees much and then does nothing gives the memory back, without a call that would
-// make it.
+// make it, where ANNEX_BACKGROUND=1 says so; else one that goes on does, bit by bit.
 //
 // The poll has a long deadline and no lower bound: it says whether, not when. Not for sanitizer
 // builds, whose own memory is in the resident set.
@@ -52,12 +52,12 @@ struct Hoard {
 
 std::size_t argument_bytes() { return std::strtoull(scenario_argument(), nullptr, 10); }
 
-void expect_given_back(const char* scenario) {
+void expect_given_back(const char* scenario, const char* background = "1") {
   for (const char* bytes : {"64", "1500", "30000", "4000000"}) {
     Launch launch;
     launch.scenario = scenario;
     launch.argument = bytes;
-    launch.environment = {{"ANNEX_PURGE_DELAY", "200"}};
+    launch.environment = {{"ANNEX_PURGE_DELAY", "200"}, {"ANNEX_BACKGROUND", background}};
     const Outcome outcome = run_scenario(launch);
     EXPECT_EQ(outcome.exit_code, 0) << bytes << "-byte blocks: " << describe(outcome);
   }
@@ -131,3 +131,21 @@ ANNEX_SCENARIO(works_after_idling) {
 }
 
 TEST(Idle, ThePurgedMemoryIsUsedAgain) { expect_given_back("works_after_idling"); }
+
+ANNEX_SCENARIO(goes_on_a_little) {
+  Hoard hoard(argument_bytes());
+  hoard.free_all();
+  const timespec delay{0, 500'000'000};
+  nanosleep(&delay, nullptr);
+  // Each step brings one large block, and so comes by where memory is given back: 2 MiB at a time.
+  for (int step = 0; step < 400; ++step) {
+    annex_free(opaque(annex_malloc(200'000)));
+    if (resident_bytes() < kTotal / 4) return 0;
+  }
+  return falls_below(kTotal / 4) ? 0 : 1;  // a support thread may still be at it
+}
+
+TEST(Idle, WithoutAPurgerAThreadThatComesByGivesItBack) {
+  expect_given_back("goes_on_a_little", "auto");
+  expect_given_back("goes_on_a_little", "0");
+}

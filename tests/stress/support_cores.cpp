@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -22,7 +23,7 @@ std::string content_of(const std::string& path) {
   return {text, length};
 }
 
-// The support threads that have run, by the name that they give themselves when they do.
+// The support threads that there are at this moment, by the name that they give themselves.
 int support_threads() {
   int count = 0;
   DIR* tasks = opendir("/proc/self/task");
@@ -34,13 +35,26 @@ int support_threads() {
   return count;
 }
 
-// Until `wanted` support threads have run, and at least a while.
+// The most that were there at once.
+std::atomic<int> most{0};
+
+// Until `wanted` support threads were there, and at least a while.
 void trade_until(int wanted, Slots& slots, int id) {
   Random random(static_cast<std::uint64_t>(id));
   for (int round = 0; round < 400; ++round) {
     trade(slots, random, 4000 / kSlowdown);
-    if (round >= 10 && support_threads() == wanted) return;
+    const int now = support_threads();
+    DEMAND(now <= wanted);
+    for (int before = most; before < now && !most.compare_exchange_weak(before, now);) {
+    }
+    if (round >= 10 && most == wanted) return;
   }
+}
+
+int cpus() {
+  cpu_set_t set;
+  DEMAND(sched_getaffinity(0, sizeof set, &set) == 0);
+  return CPU_COUNT(&set);
 }
 
 Outcome run(const char* cores) {
@@ -56,17 +70,18 @@ Outcome run(const char* cores) {
 ANNEX_SCENARIO(support_cores) {
   const int wanted = atoi(scenario_argument());
   Slots slots;
-  in_threads(3, [&](int id) { trade_until(wanted, slots, id); });
+  constexpr int kThreads = 3;
+  in_threads(kThreads, [&](int id) { trade_until(wanted, slots, id); });
   slots.clear();
-  DEMAND(support_threads() == wanted);
+  DEMAND(most >= 1);
+  // Where they must leave their CPUs to the program again and again, they need never be there together.
+  if (cpus() >= wanted + kThreads) DEMAND(most == wanted);
   DEMAND(stats_now().support_cpu_us > 0);
   return 0;
 }
 
 TEST(SupportCores, AsManyAsAreAskedFor) {
-  cpu_set_t cpus;
-  DEMAND(sched_getaffinity(0, sizeof cpus, &cpus) == 0);
-  if (CPU_COUNT(&cpus) < 2) GTEST_SKIP() << "no core to spare";
+  if (cpus() < 2) GTEST_SKIP() << "no core to spare";
   for (const char* cores : {"1", "2"}) {
     const Outcome outcome = run(cores);
     EXPECT_EQ(outcome.exit_code, 0) << cores << " support cores: " << describe(outcome);

@@ -18,17 +18,21 @@ Granule* span(uint32_t granules) {
   return run;
 }
 
+// What is dirty at this moment is due; what is freed from here on is not for 20 s. (The clock may begin at 0 with the
+// machine, so runs can't be made older than that.)
+void make_all_due() {
+  os::Guard guard(arena_lock);
+  os::options.purge_delay_ms = 20 * 1000;
+  for (Granule* run = commitment.oldest; run != nullptr; run = run->newer) run->freed_ms -= 20 * 1000;
+}
+
 class CommitmentTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    os::options.background = false;
     os::options.purge_delay_ms = 3600 * 1000;
     purge_all();
   }
-  void TearDown() override {
-    os::options.background = true;
-    os::options.purge_delay_ms = 1000;
-  }
+  void TearDown() override { os::options.purge_delay_ms = 1000; }
 };
 
 TEST_F(CommitmentTest, StepsGrowWithTheHeapWithinBounds) {
@@ -64,16 +68,60 @@ TEST_F(CommitmentTest, AKeeperGivesBackWhatIsDueStepByStep) {
   const size_t dirty = commitment.dirty;
   purge_due();
   EXPECT_EQ(commitment.dirty, dirty);
+  make_all_due();
   {
     os::Guard guard(arena_lock);
-    commitment.oldest->freed_ms -= 2 * static_cast<uint64_t>(os::options.purge_delay_ms);
-    after_give(os::now_ms());
+    give_back_due(os::now_ms(), 64 * kMiB);
   }
   EXPECT_EQ(commitment.dirty, dirty);  // due, but the keeper's
   purge_due();
   EXPECT_EQ(commitment.dirty, dirty - 2 * kMiB);
   keeper_leaves();
   EXPECT_EQ(commitment.dirty, dirty - 80 * kGranule);
+  test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, ThreadsThatComeByGiveBackWhatIsDueStepByStep) {
+  Granule* small = span(1);
+  give_run(span(160), 160, Purpose::kSpan, false);  // 10 MiB
+  const size_t dirty = commitment.dirty;
+  make_all_due();
+  give_run(small, 1, Purpose::kSpan, false);
+  EXPECT_EQ(commitment.dirty, dirty + kGranule - 2 * kMiB);
+  Granule* reused = span(64);  // taken from what is dirty: nothing goes back for that
+  EXPECT_EQ(commitment.dirty, dirty + kGranule - 2 * kMiB - 64 * kGranule);
+  Granule* clean = span(256);  // more than is still due
+  EXPECT_LE(commitment.dirty, kGranule);
+  give_run(reused, 64, Purpose::kSpan, false);
+  give_run(clean, 256, Purpose::kSpan, false);
+  test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, AJoinedRunIsAsOldAsItsLongestPart) {
+  const auto shorten = [](Granule* run, uint32_t granules) { resize_span(run, granules * kGranule); };
+  Granule* run = span(512);
+  shorten(run, 384);
+  make_all_due();
+  shorten(run, 352);
+  EXPECT_EQ(commitment.dirty, 128 * kGranule);  // the new 32 were due with them
+  purge_all();
+  shorten(run, 351);
+  make_all_due();
+  shorten(run, 300);
+  EXPECT_EQ(commitment.dirty, 52 * kGranule);  // the old one waits with them
+  give_run(run, 300, Purpose::kSpan, false);
+  test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, ARunIsNotDueBeforeItWasFreed) {
+  give_run(span(80), 80, Purpose::kSpan, false);
+  const size_t dirty = commitment.dirty;
+  {
+    os::Guard guard(arena_lock);
+    // The clock was read before another thread freed it, and then this one waited for the lock.
+    give_back_due(commitment.oldest->freed_ms - 1, 64 * kMiB);
+  }
+  EXPECT_EQ(commitment.dirty, dirty);
   test::expect_consistent();
 }
 

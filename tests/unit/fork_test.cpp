@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "os/forking.h"
+
 namespace annex::os {
 namespace {
 
@@ -21,14 +23,14 @@ TEST(Fork, AdmitsTheThreadThatForksAlone) {
   std::vector<std::thread> others;
   for (int t = 0; t < 3; ++t) {
     others.emplace_back([&] {
-      EXPECT_FALSE(fork.here());
+      EXPECT_FALSE(this_thread_forks());
       for (int i = 0; i < kTimes; ++i) {
         Guard guard(lock);
         ++count;
       }
     });
   }
-  EXPECT_TRUE(fork.here());
+  EXPECT_TRUE(this_thread_forks());
   for (int i = 0; i < kTimes; ++i) {
     Guard outer(lock);
     Guard inner(lock);
@@ -36,7 +38,7 @@ TEST(Fork, AdmitsTheThreadThatForksAlone) {
   }
   EXPECT_EQ(count, kTimes);  // the others are all outside
   fork.end_in_parent();
-  EXPECT_FALSE(fork.here());
+  EXPECT_FALSE(this_thread_forks());
   for (std::thread& other : others) other.join();
   EXPECT_EQ(count, 4 * kTimes);
 }
@@ -101,7 +103,7 @@ TEST(Fork, WithinAHandlerOfAFork) {
   });
   EXPECT_FALSE(fork.begin());
   fork.end_in_parent();  // the inner one: everything stays as it is
-  EXPECT_TRUE(fork.here());
+  EXPECT_TRUE(this_thread_forks());
   over = true;
   fork.end_in_parent();
   other.join();
@@ -120,10 +122,10 @@ TEST(Fork, LeavesTheChildEverythingFree) {
   const pid_t child = ::fork();  // Annex's own handlers find this fork going on
   if (child == 0) {
     alarm(60);
-    if (!fork.here()) _exit(1);
+    if (!this_thread_forks()) _exit(1);
     { Guard admitted(lock); }
     fork.end_in_child();
-    if (fork.here()) _exit(2);
+    if (this_thread_forks()) _exit(2);
     { Guard guard(lock); }
     if (!fork.begin()) _exit(3);  // and it may fork in turn
     fork.hold(lock);

@@ -39,7 +39,9 @@ TEST(Options, GoodValues) {
   expect(
       "ANNEX_STATS", "json", [](auto& o) { return o.stats == StatsFormat::kJson; }, "^$");
   expect(
-      "ANNEX_BACKGROUND", "0", [](auto& o) { return !o.background; }, "^$");
+      "ANNEX_BACKGROUND", "0", [](auto& o) { return o.background == Background::kNone; }, "^$");
+  expect(
+      "ANNEX_BACKGROUND", "1", [](auto& o) { return o.background == Background::kAll; }, "^$");
   expect(
       "ANNEX_SUPPORT_CORES", "3", [](auto& o) { return o.support_cores == 3; }, "^$");
   expect(
@@ -62,7 +64,7 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   options.stats = StatsFormat::kJson;
   options.protocol = Protocol::kQueue;
   options.support_cores = 1;
-  options.background = !standard.background;
+  options.background = Background::kAll;
   options.verbose = !standard.verbose;
   parse_environment();
   EXPECT_EQ(options.purge_delay_ms, standard.purge_delay_ms);

@@ -39,7 +39,7 @@ void protect(const std::vector<Range>& ranges, int protection) {
 }
 
 TEST(Segregation, ProgramThreadsTouchNoMetadata) {
-  os::options.background = false;
+  os::options.background = os::Background::kNone;
   // Warm: magazines of many classes in use.
   std::vector<void*> blocks(4000);
   for (int round = 0; round < 50; ++round) {
@@ -74,7 +74,7 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
 
 // Stash and ring, with the test in the support thread's place.
 TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
-  os::options.background = false;
+  os::options.background = os::Background::kNone;
   const SizeClass c = class_of(96);
   std::vector<void*> mine(60000);  // more than any magazine holds
   for (void*& block : mine) block = annex_malloc(96);

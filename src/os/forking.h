@@ -1,0 +1,18 @@
+// Which thread forks: from the first of the library's fork handlers to the last (os/fork.h).
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace annex::os {
+
+// 0 where none does; the same in parent and child.
+extern constinit std::atomic<pthread_t> forking_thread;
+
+inline bool this_thread_forks() {
+  const pthread_t thread = forking_thread.load(std::memory_order_relaxed);
+  return thread != 0 && thread == pthread_self();
+}
+
+}  // namespace annex::os
