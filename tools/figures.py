@@ -108,8 +108,6 @@ FIGURES = [
     ("docs/architecture.md", "when it holds {}, or when B ends", lambda t: size(t.constant(OUTBOX, "kBudget"))),
     ("docs/architecture.md", "When {} slabs have become complete", lambda t: t.constant(INBOX, "kReapAt")),
     ("docs/architecture.md", "Thread-local storage is {} bytes", lambda t: t.thread_local("shared")),
-    ("docs/architecture.md", "while there are at least {} dirty",
-     lambda t: size(t.constant(COMMITMENT, "kDirtySlack"))),
     ("docs/offload.md", "class map: a word for each {} |", granule),
     ("docs/offload.md", "the few classes ({} to {} KiB) whose slabs take several", long_slabs),
     ("docs/offload.md", "has a block ready. {} instructions, {} atomic",
@@ -128,7 +126,7 @@ FIGURES = [
     ("docs/offload.md", "after {} us without any: dozing", lambda t: nanoseconds(t, "kSpinNs", "kUs")),
     ("docs/offload.md", "at the latest after {} us", lambda t: nanoseconds(t, "kDozeNs", "kUs")),
     ("docs/offload.md", "After {} ms without any, or at once", lambda t: nanoseconds(t, "kIdleNs", "kMs")),
-    ("docs/offload.md", "after {} ms, doubling up to a second", lambda t: nanoseconds(t, "kShortestNapNs", "kMs")),
+    ("docs/offload.md", "after {} ms, doubling up to a second", lambda t: t.constant("src/support/support_thread.h", "kShortestNapMs")),
     ("docs/offload.md", "if it has at least {} CPUs", least_cluster),
     ("docs/offload.md", "1/{} of what is live, from {} on a huge page",
      lambda t: [t.constant(AHEAD, "kShare"), size(ahead_from(t))]),
@@ -168,7 +166,7 @@ FIGURES = [
     ("src/front/solo.h", "it does in glibc 2.{} to 2.{})", known_glibc),
     ("src/os/options.def", "one for each cluster of {} CPUs or more", least_cluster),
     ("src/support/books.h", "bitmaps {} bytes a granule", lambda t: t.constant("src/support/books.h", "kBitmapBytes")),
-    ("src/support/support_thread.h", "than the CPUs. {} ms, twice", lambda t: nanoseconds(t, "kShortestNapNs", "kMs")),
+    ("src/support/support_thread.h", "For {} ms, twice as long each time", lambda t: t.constant("src/support/support_thread.h", "kShortestNapMs")),
 ]  # fmt: skip
 
 # What must not stand in a document or in a header's comment without being in FIGURES.

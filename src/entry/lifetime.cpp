@@ -57,6 +57,7 @@ void after_fork_in_child() {
   observe::report_at_exit();
 #ifdef __SANITIZE_THREAD__
   os::NoHelpers joined;  // a thread that is not is a leak to ThreadSanitizer
+  joined.for_good();
 #endif
 }
 
