@@ -86,6 +86,10 @@ def nanoseconds(t, name, unit):
     return t.constant(THREAD, name) // t.constant(THREAD, unit)
 
 
+def shortest_nap_ms(t):
+    return t.constant("src/support/support_thread.h", "kShortestNapMs")
+
+
 # (document, words, the figures of a Truth)
 FIGURES = [
     ("README.md", "keep at most {} bytes of thread-local storage",
@@ -126,7 +130,7 @@ FIGURES = [
     ("docs/offload.md", "after {} us without any: dozing", lambda t: nanoseconds(t, "kSpinNs", "kUs")),
     ("docs/offload.md", "at the latest after {} us", lambda t: nanoseconds(t, "kDozeNs", "kUs")),
     ("docs/offload.md", "After {} ms without any, or at once", lambda t: nanoseconds(t, "kIdleNs", "kMs")),
-    ("docs/offload.md", "after {} ms, doubling up to a second", lambda t: t.constant("src/support/support_thread.h", "kShortestNapMs")),
+    ("docs/offload.md", "after {} ms, doubling up to a second", shortest_nap_ms),
     ("docs/offload.md", "if it has at least {} CPUs", least_cluster),
     ("docs/offload.md", "1/{} of what is live, from {} on a huge page",
      lambda t: [t.constant(AHEAD, "kShare"), size(ahead_from(t))]),
@@ -166,7 +170,7 @@ FIGURES = [
     ("src/front/solo.h", "it does in glibc 2.{} to 2.{})", known_glibc),
     ("src/os/options.def", "one for each cluster of {} CPUs or more", least_cluster),
     ("src/support/books.h", "bitmaps {} bytes a granule", lambda t: t.constant("src/support/books.h", "kBitmapBytes")),
-    ("src/support/support_thread.h", "For {} ms, twice as long each time", lambda t: t.constant("src/support/support_thread.h", "kShortestNapMs")),
+    ("src/support/support_thread.h", "For {} ms, twice as long each time", shortest_nap_ms),
 ]  # fmt: skip
 
 # What must not stand in a document or in a header's comment without being in FIGURES.
