@@ -73,12 +73,13 @@ int open_destination() {
 annex_stats_t gather() {
   annex_stats_t stats = {};
   const front::HeapCounts counts = front::count_heaps();
-  walk(add_region, &stats);
   stats.heaps = counts.heaps;
   stats.slab_refills = counts.refills;
   stats.remote_batches = counts.remote_batches;
   stats.support_cpu_us = counts.support_cpu_us;
+  // All under one hold of the lock: what is freed between two would be counted as in use and as free.
   os::Guard guard(arena_lock);
+  walk_locked(add_region, &stats);
   stats.reserved = commitment.reserved;
   stats.committed = commitment.committed;
   stats.metadata = commitment.metadata;

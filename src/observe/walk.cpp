@@ -39,6 +39,10 @@ namespace {
 
 int walk(int (*visit)(const annex_region* region, void* context), void* context) {
   os::Guard guard(arena_lock);
+  return walk_locked(visit, context);
+}
+
+int walk_locked(int (*visit)(const annex_region* region, void* context), void* context) {
   for (uint32_t i = 0; i < arena_count; ++i) {
     const Arena& arena = arenas[i];
     uint32_t granules = 0;
