@@ -121,10 +121,12 @@ void* allocate_aligned(size_t alignment, size_t bytes) {
 void release_slow(void* address) noexcept {
   if (address == nullptr) return;
   const bool guarded = is_locked();
-  Granule* head = block_or_die(address);
+  Granule* head = live_block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
   if (guarded) lock.lock();
-  if (is_marked(head->secret, address)) os::fatal(kFreedTwice, address);  // here, where no other thread can mark it
+  // Once more, where no other thread can mark it meanwhile. The look before has fetched the block's line without the
+  // lock.
+  if (is_marked(head->secret, address)) os::fatal(kFreedTwice, address);
   solo.heap.put_back(head, static_cast<Block*>(address));
   if (guarded) lock.unlock();
 }

@@ -20,7 +20,7 @@ namespace annex::os {
 namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
-constexpr uint64_t kCompareMs = 10;
+constexpr uint64_t kCompareMs = 50;
 
 constinit Lock helpers_lock;
 constinit HelperThread* helpers = nullptr;  // every one that was ever started; under the lock

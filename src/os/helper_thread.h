@@ -34,7 +34,7 @@ class HelperThread {
   // one before has said that it ends. False where none can be had, at this moment or at all. Keeps errno.
   bool start(const char* name, Body* body, void* argument);
 
-  // For the body. must_end: it has been asked to, or has what its maker has not; compared every 10 ms at most.
+  // For the body. must_end: it has been asked to, or has what its maker has not; compared every 50 ms at most.
   bool asked_to_end() const { return asked_.load(std::memory_order_relaxed) != 0; }
   bool must_end();
   // Sleeps, but no longer than until it is asked to end.

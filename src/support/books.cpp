@@ -86,17 +86,19 @@ void strike(Granule* slab) {
 
 uint64_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
 
+// Blocks before the end have been given out before, and marked when they were freed.
 void give_out(SizeClass c, void* const* blocks, uint32_t count) {
-  // In a slab of several granules each block may be the highest of its own.
-  const uint32_t highest = slab_granules(c) == 1 ? std::min(count, 1u) : count;
-  for (uint32_t i = 0; i < highest; ++i) {
+  const bool one_granule = slab_granules(c) == 1;
+  for (uint32_t i = 0; i < count;) {
     uint64_t* const at = word_at(blocks[i]);
     const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
-    const uint32_t end = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(blocks[i]) % kGranule) + 1;
-    if (end_in(word) < end) __atomic_store_n(at, word - end_in(word) + end, __ATOMIC_RELAXED);
+    const uint32_t end = end_in(word);
+    const auto offset = [blocks](uint32_t n) { return reinterpret_cast<uintptr_t>(blocks[n]) % kGranule; };
+    if (offset(i) >= end) __atomic_store_n(at, word - end + offset(i) + 1, __ATOMIC_RELAXED);
+    const uint32_t in_granule = one_granule ? count : i + 1;
+    while (i < in_granule && offset(i) >= end) mark_free(secret_in(word), blocks[i++]);
+    i = in_granule;
   }
-  const uint64_t secret = count > 0 ? secret_in(map_word(blocks[0])) : 0;  // all granules of a slab have the same
-  for (uint32_t i = 0; i < count; ++i) mark_free(secret, blocks[i]);
 }
 
 }  // namespace annex::support

@@ -57,8 +57,9 @@ static_assert(tag_of(kClasses) <= UINT16_MAX && kGranule - kMinAlignment + 1 <= 
 // The word of an address in some arena, as far as its map reaches.
 uint64_t map_word(const void* address);
 
-// Notes that blocks of one slab, the highest first, go to a program thread, and marks them as free, as they lie in its
-// magazine at first. The caller is the only one to give out blocks of their heap at this time.
+// Notes that blocks of one slab, the highest first, go to a program thread, and marks as free, since they lie in its
+// magazine at first, those that no thread was ever given. The caller is the only one to give out blocks of their heap
+// at this time, and gives out those that are new in order of address.
 void give_out(SizeClass c, void* const* blocks, uint32_t count);
 
 // For core/arena.h's commit_books.
