@@ -250,8 +250,8 @@ int be_trial(const char* seed) {
   alarm(kTrialSeconds);  // for one that hangs
   void* shared = mmap(nullptr, sizeof(Record), PROT_READ | PROT_WRITE, MAP_SHARED, kRecordFile, 0);
   if (shared == MAP_FAILED) stop("a trial is started by the fuzzer alone; try --seed");
-  // No destructor, no other library's end: they are not what is tried.
-  _exit(run_trial(strtoull(seed, nullptr, 10), static_cast<Record*>(shared)));
+  // With the library's end: correct use goes on until then, and helper threads are joined there.
+  exit(run_trial(strtoull(seed, nullptr, 10), static_cast<Record*>(shared)));
 }
 
 }  // namespace
