@@ -173,9 +173,7 @@ bool refill(Client* client, SizeClass c) {
     rest = next_handful(client, c);
     if (rest.mask == 0) return magazine->turn_over(c);
   }
-  const uint32_t count = spread(rest.split(c), c, magazine->ready);
-  support::give_out(c, magazine->ready, count);
-  magazine->ready += count;
+  magazine->ready += support::give_out(rest.split(c), c, magazine->ready);
   // Not sooner: until then the support core may still write to that line.
   if (rest.mask == 0) client->stash.fetch(c);
   return true;

@@ -2,6 +2,7 @@
 #include "support/books.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/mark.h"
@@ -86,19 +87,26 @@ void strike(Granule* slab) {
 
 uint64_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
 
-// Blocks before the end have been given out before, and marked when they were freed.
-void give_out(SizeClass c, void* const* blocks, uint32_t count) {
-  const bool one_granule = slab_granules(c) == 1;
-  for (uint32_t i = 0; i < count;) {
-    uint64_t* const at = word_at(blocks[i]);
-    const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
-    const uint32_t end = end_in(word);
-    const auto offset = [blocks](uint32_t n) { return reinterpret_cast<uintptr_t>(blocks[n]) % kGranule; };
-    if (offset(i) >= end) __atomic_store_n(at, word - end + offset(i) + 1, __ATOMIC_RELAXED);
-    const uint32_t in_granule = one_granule ? count : i + 1;
-    while (i < in_granule && offset(i) >= end) mark_free(secret_in(word), blocks[i++]);
-    i = in_granule;
+uint32_t give_out(const Handful& part, SizeClass c, void** out) {
+  if (part.mask == 0) return 0;
+  const auto raise_end = [](uint64_t* at, uint64_t word, const void* block) {
+    const uint32_t end = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(block) % kGranule) + 1;
+    if (end <= end_in(word)) return false;
+    __atomic_store_n(at, word - end_in(word) + end, __ATOMIC_RELAXED);
+    return true;
+  };
+  uint64_t* const at = word_at(part.first);
+  const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+  const uint64_t secret = secret_in(word);  // all granules of a slab have the same
+  const auto mark = [secret](void* block) { mark_free(secret, block); };
+  if (slab_granules(c) == 1) {
+    const char* const highest = part.first + (std::bit_width(part.mask) - 1) * block_size(c);
+    return raise_end(at, word, highest) ? spread(part, c, out, mark) : spread(part, c, out);
   }
+  return spread(part, c, out, [&](void* block) {
+    raise_end(word_at(block), map_word(block), block);
+    mark(block);
+  });
 }
 
 }  // namespace annex::support

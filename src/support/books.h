@@ -17,6 +17,7 @@
 
 #include "core/arena.h"
 #include "core/granule.h"
+#include "support/handful.h"
 
 namespace annex::support {
 
@@ -57,10 +58,11 @@ static_assert(tag_of(kClasses) <= UINT16_MAX && kGranule - kMinAlignment + 1 <= 
 // The word of an address in some arena, as far as its map reaches.
 uint64_t map_word(const void* address);
 
-// Notes that blocks of one slab, the highest first, go to a program thread, and marks as free, since they lie in its
-// magazine at first, those that no thread was ever given. The caller is the only one to give out blocks of their heap
-// at this time, and gives out those that are new in order of address.
-void give_out(SizeClass c, void* const* blocks, uint32_t count);
+// Spreads a part out (handful.h) for a program thread: notes how far its slab's blocks have now been given out, and
+// where there are some among these that no thread had before, marks them as free, as they lie in a magazine at first.
+// The others were marked when they were freed. The caller is the only one to give out blocks of their heap at this
+// time, and gives out those that are new in order of address.
+uint32_t give_out(const Handful& part, SizeClass c, void** out);
 
 // For core/arena.h's commit_books.
 bool commit(const Arena& arena, size_t end);

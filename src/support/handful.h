@@ -50,8 +50,9 @@ struct Handful {
   }
 };
 
-// Writes the addresses of a part's blocks, the lowest last; returns how many there are.
-inline uint32_t spread(const Handful& part, SizeClass c, void** out) {
+// Writes the addresses of a part's blocks, the lowest last, and shows each to `visit`; returns how many there are.
+template <class Visit>
+[[gnu::always_inline]] inline uint32_t spread(const Handful& part, SizeClass c, void** out, Visit visit) {
   if (part.mask == 0) return 0;
   const size_t size = block_size(c);
   const int lowest = std::countr_zero(part.mask);
@@ -60,16 +61,20 @@ inline uint32_t spread(const Handful& part, SizeClass c, void** out) {
   if ((mask & (mask + 1)) == 0) {  // side by side, as fresh blocks are
     const uint32_t count = static_cast<uint32_t>(std::countr_one(mask));
     char* block = first + count * size;
-    for (uint32_t i = 0; i < count; ++i) out[i] = block -= size;
+    for (uint32_t i = 0; i < count; ++i) visit(out[i] = block -= size);
     return count;
   }
   uint32_t count = 0;
   for (uint64_t left = mask; left != 0;) {
     const unsigned highest = 63 - static_cast<unsigned>(std::countl_zero(left));
-    out[count++] = first + highest * size;
+    visit(out[count++] = first + highest * size);
     left &= ~(uint64_t{1} << highest);
   }
   return count;
+}
+
+inline uint32_t spread(const Handful& part, SizeClass c, void** out) {
+  return spread(part, c, out, [](void*) {});
 }
 
 }  // namespace annex::support

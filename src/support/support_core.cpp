@@ -69,7 +69,7 @@ void allocate(Request* request) {
   }
   const SizeClass c = class_of(request->bytes);
   request->block = nullptr;
-  give_out(c, &request->block, spread(request->heap->take(c, 1), c, &request->block));
+  give_out(request->heap->take(c, 1), c, &request->block);
 }
 
 uint32_t absorb(Client* client) {
