@@ -46,6 +46,10 @@ bool Books::commit(const Arena& arena, size_t end) {
     first_ = static_cast<size_t>(arena.first() - arena.metadata());
     bitmaps_ = room + map_bytes;
     map_ = reinterpret_cast<uint64_t*>(room);
+    if (&arena == &arenas[0]) {  // once: other threads read it from here on
+      mapped.base = arena.base();
+      mapped.map = map_;
+    }
   }
   const size_t bitmaps_wanted = round_up((end - first_) * kBitmapBytes, kStep);
   if (bitmaps_wanted > bitmaps_committed_) {
@@ -57,8 +61,6 @@ bool Books::commit(const Arena& arena, size_t end) {
     if (!os::commit(map_ + map_committed_, (map_wanted - map_committed_) * sizeof(uint64_t))) return false;
     map_committed_ = map_wanted;
     if (&arena == &arenas[0]) {
-      mapped.base = arena.base();
-      mapped.map = map_;
       __atomic_store_n(&mapped.bytes, std::min(map_wanted, granules) * kGranule, __ATOMIC_RELEASE);
     }
   }
