@@ -10,11 +10,11 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
     : machine_(machine),
       bracket_(bracket),
       memory_(machine_),
-      scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
+      scheduler_(machine_.thread_cores(), machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
-      contended_(machine_.cores),
+      contended_(machine_.all_cores()),
       random_state_(seed) {
-  for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
+  for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
 }
 
 // SplitMix64.

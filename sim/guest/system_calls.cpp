@@ -291,7 +291,7 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
     case SYS_sched_getaffinity: {
       if (result <= 0) break;
       std::vector<unsigned char> mask(static_cast<size_t>(result));
-      for (unsigned i = 0; i < simulation_.machine().cores && i / 8 < mask.size(); ++i) {
+      for (unsigned i = 0; i < simulation_.machine().thread_cores() && i / 8 < mask.size(); ++i) {
         mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | 1u << (i % 8));
       }
       write_guest(a[2], mask.data(), mask.size());

@@ -7,11 +7,10 @@
 //   evicted_and_touched  both
 //   other                neither
 //
-// The core charges the cycles for which a miss held it up to that part, each cycle once (core.h). The sum of the misses'
-// own times, in which those that overlap count several times, is kept here beside it: miss_times.
-// These are SpeedMalloc's cache pollution (section 6.2.2: cycles of L2 misses).
-// Simplification: where several cores have a line for reading, and the allocator of one uses it, the others' own later
-// hits don't make it the program's again.
+// The core charges the cycles for which a miss held it up to that part, each cycle once (core.h). The sum of the
+// misses' own times, in which those that overlap count several times, is kept here beside it: miss_times. These are
+// SpeedMalloc's cache pollution (section 6.2.2: cycles of L2 misses). Simplification: where several cores have a line
+// for reading, and the allocator of one uses it, the others' own later hits don't make it the program's again.
 #pragma once
 
 #include <cstdint>

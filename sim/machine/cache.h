@@ -99,13 +99,13 @@ using Slot = uint32_t;
 inline constexpr Slot kNoSlot = ~Slot{0};
 
 struct Line {
-  Cycles ready = 0;                     // when its data arrive, or did
-  uint32_t fetch_took = 0;              // cycles, from the request that brought it until it was ready
+  Cycles ready = 0;         // when its data arrive, or did
+  uint32_t fetch_took = 0;  // cycles, from the request that brought it until it was ready
   State state = State::kInvalid;
-  Level source = Level::kL1;            // where it came from
-  Blame blame : 6 = Blame::kNone;       // whose part its fetch was
-  Origin user : 1 = Origin::kProgram;   // whose code used it here last
-  bool prefetched : 1 = false;          // and not used by a demand access yet
+  Level source = Level::kL1;           // where it came from
+  Blame blame : 6 = Blame::kNone;      // whose part its fetch was
+  Origin user : 1 = Origin::kProgram;  // whose code used it here last
+  bool prefetched : 1 = false;         // and not used by a demand access yet
 
   // It was asked for at `at`, after the look-up here, and comes as the fill says.
   void arrives(Cycles at, const Fill& fill) {
@@ -201,8 +201,8 @@ class Cache {
     return std::max(at, std::min(line.ready, at + line.fetch_took));
   }
 
-  // A demand access that hits the line, its look-up over at `at`: when it has the data, and where they come from, as they
-  // may be on their way.
+  // A demand access that hits the line, its look-up over at `at`: when it has the data, and where they come from, as
+  // they may be on their way.
   Fill serve(const Line& line, Cycles at, Level here, size_t requester) {
     const Cycles ready = arrival(line, at);
     if (ready == at) return {ready, here, line.state};

@@ -113,6 +113,11 @@ class Core {
   struct Delay {
     Cycles cycles = 0;
     Cause cause = Cause::kBase;
+    Blame blame = Blame::kNone;
+  };
+  struct Why {
+    Cause cause = Cause::kBase;
+    Blame blame = Blame::kNone;
   };
   // What an access to memory took, piece by piece.
   struct Answer {
@@ -121,8 +126,11 @@ class Core {
     Cycles translation = 0;
     Cycles rest = 0;
     Cause cause = Cause::kL1;
+    Blame blame = Blame::kNone;
   };
   enum class Queued : uint8_t { kNone, kLoad, kStore };
+
+  Core(unsigned index, const CoreKind& kind, MemorySystem& memory);
 
   template <bool kInOrder>
   Cycles run_uops(const Block& block, std::span<const MemoryAccess> accesses);
@@ -141,7 +149,7 @@ class Core {
   // Stages: core_stages.h.
   template <Queued kQueued>
   Delay dispatch(Pace& pace, bool fused);
-  static Delay lateness(const Pace& pace, Cycles from, Cycles to, Cause cause);
+  static Delay lateness(const Pace& pace, Cycles from, Cycles to, Cause cause, Blame blame = Blame::kNone);
   void enter_next_word(Pace& pace);
   void advance(Cycles to);
   Cycles operands_ready(const Pace& pace, const Uop& uop) const;
@@ -151,7 +159,7 @@ class Core {
   void set_destinations(const Uop& uop, Cycles at);
   void raise_floor(Cycles to);
   Cycles retire(Pace& pace, bool fused, Cycles done);
-  void charge(Cause cause, Cycles cycles);
+  void charge(Cause cause, Cycles cycles, Blame blame = Blame::kNone);
   void charge(Cycles held, Delay late, Cause cause);
   void charge(Cycles held, Delay late, const Answer& answer);
   Word& word_of(Cycles cycle) { return words_[cycle / kWordCycles % kWords]; }
@@ -163,6 +171,8 @@ class Core {
   Answer ask(const MemoryAccess& access, Cycles at);
   template <bool kStore>
   Answer ask_more(const MemoryAccess& access, Cycles at, const Reply& first);
+  Answer ask_locked(const MemoryAccess& access, Cycles at);
+  static Answer answer_of(const Reply& reply, Cycles at);
   static Cycles step_of(uint32_t width);
   void fetch(const Block& block);
   void hold_front_end(Cycles until, Cause cause);
@@ -210,7 +220,7 @@ class Core {
 
   std::array<Cycles, kMostEntries> retire_slots_ = {};  // of the last micro-ops: the reorder buffer
   Queue loads_, stores_;
-  std::array<Cause, kMostEntries> store_causes_ = {};
+  std::array<Why, kMostEntries> store_causes_ = {};
   std::array<Forward, kForwards> forwards_ = {};
   std::array<Word, kWords> words_ = {};  // from dispatch_'s on; before it nothing is left
 };

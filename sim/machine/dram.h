@@ -23,8 +23,8 @@ namespace annex::sim {
 
 // A resource that serves one request after the other, remembered by its latest unbroken busy period [from, until).
 // A request within it goes to its end; one before it goes at once (who is that far behind would have come first), so it
-// is never held up by more than one period, all of which began before it. What it then takes of the period's own time is
-// added to its end: nothing is ever served faster than the resource can.
+// is never held up by more than one period, all of which began before it. What it then takes of the period's own time
+// is added to its end: nothing is ever served faster than the resource can.
 struct BusyPeriod {
   Cycles from = 0;
   Cycles until = 0;

@@ -8,7 +8,7 @@ namespace annex::sim {
 LastLevel::LastLevel(const Machine& machine, Attribution& attribution)
     : transfer_(machine.coherence.transfer),
       invalidate_(machine.coherence.invalidate),
-      each_(machine.coherence.each),
+      further_(machine.coherence.further),
       retry_(machine.coherence.retry),
       far_(machine.coherence.far),
       quantum_(machine.quantum),
@@ -67,7 +67,7 @@ Fill LastLevel::request(unsigned core, const Request& request, Cycles at) {
   entry.sharers.insert(core);
   entry.owner = own ? static_cast<int>(core) : kNobody;
   fill.state = own ? State::kExclusive : State::kShared;
-  if (own) entry.busy.extend(found.there, fill.ready + cache_.latency);
+  if (own) entry.busy.extend(at + cache_.latency, fill.ready + cache_.latency);
   return fill;
 }
 
@@ -92,7 +92,7 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
     takes = transfer_;
     ++statistics.transfers[request.requester()];
   } else if (request.store()) {
-    takes = invalidate_ + (others.count() - 1) * each_;
+    takes = invalidate_ + (others.count() - 1) * further_;
   } else {
     return {start, start > at ? Level::kPeer : Level::kLlc, State::kInvalid};
   }
@@ -131,8 +131,7 @@ void LastLevel::evicted(unsigned core, Slot slot, bool modified, bool kept) {
 // --- Locked instructions ---
 
 void LastLevel::keep(Address line, Cycles from, Cycles until) {
-  if (const Slot slot = cache_.find(line); slot != kNoSlot)
-    directory_[slot].busy.extend(from, until + cache_.latency);
+  if (const Slot slot = cache_.find(line); slot != kNoSlot) directory_[slot].busy.extend(from, until + cache_.latency);
 }
 
 Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
@@ -145,7 +144,7 @@ Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
   const CoreSet others = entry.sharers.without(core);
   Cycles takes = far_;
   if (!others.empty()) {
-    takes += entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * each_;
+    takes += entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * further_;
     statistics.invalidated[request.requester()] += others.count();
   }
   const CoreSet all = entry.sharers;

@@ -4,14 +4,14 @@
 // cores have the line, and which of them may have written it (MESI). A directory protocol of three hops: a request goes
 // to the directory, from there to the owner, whose answer goes to the requester.
 //
-// A line is its owner's until the owner's access is done: until its data have arrived and, of a locked instruction, until
-// that has written them. A request that finds a line so busy waits in the directory, which takes it up when the owner's
-// word that it is done has come: from there on it takes what a new one does, the look-up and the transfer. So lines that
-// cores fight for change hands every `llc.latency + coherence.transfer` cycles beside what each owner does with them.
-// With `coherence.retry` the directory does not keep such requests but refuses them, and they come again.
+// A line is its owner's until the owner's access is done: until its data have arrived and, of a locked instruction,
+// until that has written them. A request that finds a line so busy waits in the directory, which takes it up when the
+// owner's word that it is done has come: from there on it takes what a new one does, the look-up and the transfer. So
+// lines that cores fight for change hands every `llc.latency + coherence.transfer` cycles beside what each owner does
+// with them. With `coherence.retry` the directory does not keep such requests but refuses them, and they come again.
 // Parameters: llc, coherence, dram of Machine.
-// Simplifications: one directory, of which nothing but single lines is ever busy; no limit on bandwidth to it; evictions
-// and write-backs take no time, and the directory knows of each.
+// Simplifications: one directory, of which nothing but single lines is ever busy; no limit on bandwidth to it;
+// evictions and write-backs take no time, and the directory knows of each.
 #pragma once
 
 #include <cstdint>
@@ -133,7 +133,7 @@ class LastLevel {
   Slot from_memory(const Request& request, Cycles at);
   void evict(Slot slot, const Request& cause, Cycles at);
 
-  const Cycles transfer_, invalidate_, each_, retry_, far_, quantum_;
+  const Cycles transfer_, invalidate_, further_, retry_, far_, quantum_;
   Attribution& attribution_;
   std::vector<Holder*> holders_;  // by core
   std::vector<CoherenceStatistics> coherence_;

@@ -27,11 +27,13 @@ struct CacheParameters {
   uint32_t latency = 4;
   uint32_t mshrs = 16;
   std::string prefetcher = "none";
+  uint32_t prefetch_degree = 2;
+  uint32_t prefetch_streams = 64;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("bytes", self.bytes, 64, uint64_t{1} << 40, "bytes", "capacity; ways x 64 bytes x a power of two of sets",
-          "SpeedMalloc Table 2");
+    visit("bytes", self.bytes, 0, uint64_t{1} << 40, "bytes",
+          "capacity; ways x 64 bytes x a power of two of sets; of an l2, 0: the core has none", "SpeedMalloc Table 2");
     visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used", "SpeedMalloc Table 2");
     visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it",
           "SpeedMalloc Table 2");
@@ -39,6 +41,8 @@ struct CacheParameters {
           "assumed; l1d's as Haswell's fill buffers (Intel 64 optimization manual)");
     visit("prefetcher", self.prefetcher, Choices{"none", "next-line", "stride"},
           "what is fetched ahead on a demand access", "gem5's caches have none by default");
+    visit("prefetch_degree", self.prefetch_degree, 1, 16, "lines", "that the stride prefetcher runs ahead", "assumed");
+    visit("prefetch_streams", self.prefetch_streams, 1, 4096, "pages", "whose strides it knows at a time", "assumed");
   }
 };
 
@@ -169,13 +173,26 @@ struct DramParameters {
 struct CoherenceParameters {
   uint32_t transfer = 20;
   uint32_t invalidate = 12;
+  uint32_t further = 2;
+  uint32_t retry = 0;
+  std::string atomics = "near";
+  uint32_t far = 6;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("transfer", self.transfer, 0, 10000, "cycles",
-          "to fetch a line from another core's cache, beside the look-up in the last level", "assumed");
+          "to fetch a line from another core's cache, beside the look-up in the last level: to the owner, its look-up, "
+          "to the requester",
+          "assumed; with llc.latency 22 ns at 2 GHz, where real cores take 21 to 50 (papers/notes.md)");
     visit("invalidate", self.invalidate, 0, 10000, "cycles",
-          "until all other copies of a line are gone, beside the look-up in the last level", "assumed");
+          "until another copy of a line is gone, beside the look-up in the last level", "assumed");
+    visit("further", self.further, 0, 1000, "cycles", "beside that, for each further copy", "assumed");
+    visit("retry", self.retry, 0, 10000, "cycles",
+          "after which a request comes again that found its line busy; 0: it waits in the directory", "assumed");
+    visit("atomics", self.atomics, Choices{"near", "far"},
+          "where locked instructions are done: at the core, or at the last level",
+          "gem5's classic caches; far as Arm's LSE allows");
+    visit("far", self.far, 0, 1000, "cycles", "of a far one, beside the look-up", "assumed");
   }
 };
 
@@ -184,14 +201,24 @@ struct PageParameters {
   double fault_us = 0.5;
   double huge_fault_us = 60;
   std::string huge_pages = "madvise";
+  std::string clearing = "allocate";
+  uint32_t clear_line = 2;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("walk", self.walk, 0, 10000, "cycles", "of a page walk", "assumed");
-    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB", "assumed");
-    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us", "of the first touch of a page of 2 MiB", "assumed");
+    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB, beside its clearing",
+          "assumed");
+    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us",
+          "of the first touch of a page of 2 MiB, beside its clearing", "assumed");
     visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"}, "where the kernel gives pages of 2 MiB",
           "Debian's kernel");
+    visit("clearing", self.clearing, Choices{"none", "allocate", "fetch", "non-temporal"},
+          "how the kernel clears anonymous pages: at no cost and past the caches; by stores of whole lines, which then "
+          "are in the caches; by stores that fetch each line first; or by stores past the caches",
+          "Linux's clear_page: rep stosb, or Arm's dc zva, which fetch nothing");
+    visit("clear_line", self.clear_line, 1, 1000, "cycles", "from one line's clearing to the next, at least",
+          "Intel 64 optimization manual: rep stosb, 32 bytes a cycle");
   }
 };
 
@@ -213,26 +240,69 @@ struct SystemParameters {
   }
 };
 
-struct Machine {
+// A core, with its own caches and translation buffers.
+struct CoreKind {
+  CoreParameters core;
+  PredictorParameters predictor;
+  CacheParameters l1i{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 4};
+  CacheParameters l1d{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 10};
+  CacheParameters l2{.bytes = 262144, .ways = 8, .latency = 12, .mshrs = 16};
+  TlbParameters itlb{.entries = 128, .ways = 4, .latency = 0};
+  TlbParameters dtlb{.entries = 64, .ways = 4, .latency = 0};
+  TlbParameters stlb{.entries = 1536, .ways = 12, .latency = 7};
+
+  bool has_l2() const { return l2.bytes != 0; }
+
+  // Its groups: visit(name, group, what it is).
+  template <class Self, class Visit>
+  static void each_group(Self& self, Visit&& visit) {
+    visit("core", self.core, "each main core");
+    visit("predictor", self.predictor, "its branch predictor");
+    visit("l1i", self.l1i, "instruction cache of a core");
+    visit("l1d", self.l1d, "data cache of a core");
+    visit("l2", self.l2, "second cache of a core, which contains both (inclusive)");
+    visit("itlb", self.itlb, "instruction TLB of a core");
+    visit("dtlb", self.dtlb, "data TLB of a core");
+    visit("stlb", self.stlb, "second TLB of a core");
+  }
+};
+
+// Cores of another kind beside the main ones, as `[[kind]]` in a machine's file; what that doesn't say is the main
+// cores'.
+struct OtherCores : CoreKind {
+  std::string name;
+  uint32_t cores = 1;
+  std::string threads = "yes";
+
+  bool run_threads() const { return threads == "yes"; }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("cores", self.cores, 1, kMaxCores, "cores", "of this kind", "one");
+    visit("threads", self.threads, Choices{"yes", "no"}, "whether the program's threads run there",
+          "else only hardware units do");
+  }
+};
+
+// All of a machine. What it has as a CoreKind is its main cores'.
+struct Machine : CoreKind {
   std::string name;
   std::string description;
   uint32_t cores = 1;
   double ghz = 2.0;
   uint32_t quantum = 500;
 
-  CoreParameters core;
-  PredictorParameters predictor;
-  CacheParameters l1i{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 4};
-  CacheParameters l1d{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 10};
-  CacheParameters l2{.bytes = 262144, .ways = 8, .latency = 12, .mshrs = 16};
   CacheParameters llc{.bytes = 2097152, .ways = 16, .latency = 24, .mshrs = 64};
-  TlbParameters itlb{.entries = 128, .ways = 4, .latency = 0};
-  TlbParameters dtlb{.entries = 64, .ways = 4, .latency = 0};
-  TlbParameters stlb{.entries = 1536, .ways = 12, .latency = 7};
   CoherenceParameters coherence;
   DramParameters dram;
   PageParameters pages;
   SystemParameters system;
+  std::vector<OtherCores> others;  // those that run threads before those that don't
+
+  // Cores are numbered: main ones, then the others in their order.
+  uint32_t all_cores() const;
+  uint32_t thread_cores() const;  // on which threads run: the first ones
+  const CoreKind& kind_of(unsigned core) const;
 
   Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
   Cycles from_us(double us) const { return from_ns(us * 1000); }
@@ -246,18 +316,11 @@ struct Machine {
           "how far one core may run ahead of the slowest: shorter is truer and slower to simulate",
           "docs/simulator-validation.md");
   }
-  // Its groups: visit(name, group, what it is).
+  // Its groups beside the main cores', and those too.
   template <class Self, class Visit>
   static void each_group(Self& self, Visit&& visit) {
-    visit("core", self.core, "each main core");
-    visit("predictor", self.predictor, "its branch predictor");
-    visit("l1i", self.l1i, "instruction cache of a core");
-    visit("l1d", self.l1d, "data cache of a core");
-    visit("l2", self.l2, "second cache of a core, which contains both (inclusive)");
+    CoreKind::each_group(self, visit);
     visit("llc", self.llc, "last-level cache of all cores, which contains all others (inclusive)");
-    visit("itlb", self.itlb, "instruction TLB of a core");
-    visit("dtlb", self.dtlb, "data TLB of a core");
-    visit("stlb", self.stlb, "second TLB of a core");
     visit("coherence", self.coherence, "MESI between the cores' caches, with a directory in the last level");
     visit("dram", self.dram, "memory");
     visit("pages", self.pages, "page walks and faults");

@@ -176,10 +176,10 @@ Fill PrivateCaches::from_l2(const Request& request, Cycles at) {
     line.state = fill.state;
   }
   // The L2's own state becomes M only when an L1 writes the line back to it.
-  fill.state = request.store()                              ? State::kModified
-               : request.access == Access::kFetch           ? State::kShared
-               : (*l2)[slot].state >= State::kExclusive     ? State::kExclusive
-                                                            : State::kShared;
+  fill.state = request.store()                          ? State::kModified
+               : request.access == Access::kFetch       ? State::kShared
+               : (*l2)[slot].state >= State::kExclusive ? State::kExclusive
+                                                        : State::kShared;
   return fill;
 }
 

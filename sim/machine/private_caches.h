@@ -57,8 +57,8 @@ class PrivateCaches final : public Holder {
   Answer take(Address line) override;
   Answer share(Address line) override;
 
-  State state_of(Address line) const;   // the higher of L1D's and L2's
-  bool contains(Address line) const;    // in any of them
+  State state_of(Address line) const;  // the higher of L1D's and L2's
+  bool contains(Address line) const;   // in any of them
   void inconsistencies(std::vector<std::string>& problems) const;
 
   void clear();
@@ -103,8 +103,8 @@ class PrivateCaches final : public Holder {
 
   LastLevel& last_level_;
   Attribution& attribution_;
-  const bool prefetching_;     // anywhere
-  std::vector<Slot> in_llc_;   // by slot of the L2: its line's in the last level, which keeps it for as long
+  const bool prefetching_;    // anywhere
+  std::vector<Slot> in_llc_;  // by slot of the L2: its line's in the last level, which keeps it for as long
 };
 
 }  // namespace annex::sim

@@ -559,7 +559,7 @@ TEST(Core, StatisticsHaveNames) {
     ++count;
   });
   EXPECT_EQ(found, 7);
-  EXPECT_EQ(count, 2 * (16 + kCauses));
+  EXPECT_EQ(count, 2 * (16 + kCauses + kBlames - 1));
 }
 
 }  // namespace
