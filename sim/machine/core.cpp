@@ -40,8 +40,10 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
     : memory_(memory),
       index_(index),
       in_order_(kind.core.kind == "in-order"),
+      decode_step_(step_of(kind.core.decode)),
       dispatch_step_(step_of(kind.core.width)),
       retire_step_(step_of(kind.core.retire_width)),
+      decode_lead_(kind.core.decode_queue * decode_step_),
       rob_(std::min(kind.core.rob, kMostEntries)),
       rob_mask_(std::bit_ceil(rob_) - 1),
       scheduler_(kind.core.scheduler),
@@ -94,6 +96,7 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   const Cycles before = now();
   charged_ = 0;
   fetch(block);
+  decode(block);
   const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
   finish(block, next, branch_done);
   counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
@@ -362,6 +365,20 @@ inline void Core::fetch(const Block& block) {
   }
 }
 
+// A block at a time: what it holds up is the next one's dispatch, and only where decode is the narrower of the two.
+inline void Core::decode(const Block& block) {
+  pace_.dispatch_slot = later(pace_.dispatch_slot, decoded_slot_);
+  // Its queue was empty if the front end had to begin again, and decode waits where it is full.
+  const Cycles before = later(decoded_slot_ + decode_step_, front_until_ << kSlotShift) - decode_step_;
+  const Cycles from = later(before + decode_lead_, pace_.dispatch_slot) - decode_lead_;
+  decoded_slot_ = from + block.slots * decode_step_;
+}
+
+// What a taken branch leads to comes in another cycle than the branch in this slot: the slot before it.
+inline Cycles Core::after_taken(Cycles slot, Cycles cycles, Cycles step) {
+  return later(slot, (((slot >> kSlotShift) + cycles) << kSlotShift) - step);
+}
+
 // How the block ended, for the predictors. A wrong prediction is known when the branch is done.
 inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
   bool right = true;
@@ -393,8 +410,8 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
   if (!right) {
     hold_front_end(branch_done + mispredict_, Cause::kBranch);
   } else if (next != block.fall_through) {
-    // What a taken branch leads to is delivered in another cycle.
-    pace_.dispatch_slot = later(pace_.dispatch_slot, ((pace_.dispatch + taken_) << kSlotShift) - dispatch_step_);
+    decoded_slot_ = after_taken(decoded_slot_, taken_, decode_step_);
+    pace_.dispatch_slot = after_taken(pace_.dispatch_slot, taken_, dispatch_step_);
   }
 }
 

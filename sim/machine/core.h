@@ -175,6 +175,8 @@ class Core {
   static Answer answer_of(const Reply& reply, Cycles at);
   static Cycles step_of(uint32_t width);
   void fetch(const Block& block);
+  void decode(const Block& block);
+  static Cycles after_taken(Cycles slot, Cycles cycles, Cycles step);
   void hold_front_end(Cycles until, Cause cause);
   void finish(const Block& block, Address next, Cycles branch_done);
   bool same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses);
@@ -184,7 +186,8 @@ class Core {
 
   // Parameters, as the loop wants them.
   const bool in_order_;
-  const Cycles dispatch_step_, retire_step_;  // from one slot to the next
+  const Cycles decode_step_, dispatch_step_, retire_step_;  // from one slot to the next
+  const Cycles decode_lead_;                                // slots by which decode is ahead of dispatch, at most
   const uint32_t rob_, rob_mask_, scheduler_;
   const Cycles front_end_, taken_, mispredict_, forward_, atomic_, fence_, pause_, l1d_latency_, l1i_latency_;
   std::array<uint32_t, kUopClasses> latency_ = {};
@@ -197,6 +200,7 @@ class Core {
   // The front end.
   Cycles front_until_ = 0;  // nothing is delivered before
   Cause front_cause_ = Cause::kBase;
+  Cycles decoded_slot_ = 0;  // the last that was decoded
   Address fetched_line_ = ~Address{0};
 
   // Execution.

@@ -63,6 +63,8 @@ struct TlbParameters {
 
 struct CoreParameters {
   std::string kind = "out-of-order";
+  uint32_t decode = 4;
+  uint32_t decode_queue = 56;
   uint32_t width = 4;
   uint32_t retire_width = 4;
   uint32_t rob = 192;
@@ -87,6 +89,10 @@ struct CoreParameters {
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("kind", self.kind, Choices{"out-of-order", "in-order"}, "how instructions issue", "SpeedMalloc 6.1.1");
+    visit("decode", self.decode, 1, 16, "micro-ops a cycle", "decoded, up to a taken branch",
+          "Intel 64 optimization manual, Haswell");
+    visit("decode_queue", self.decode_queue, 1, 1024, "micro-ops", "decoded, and waiting for dispatch",
+          "Intel 64 optimization manual, Haswell");
     visit("width", self.width, 1, 16, "micro-ops a cycle", "dispatched", "Intel 64 optimization manual, Haswell");
     visit("retire_width", self.retire_width, 1, 16, "micro-ops a cycle", "retired",
           "Intel 64 optimization manual, Haswell");
