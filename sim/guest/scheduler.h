@@ -81,6 +81,7 @@ class Scheduler {
   };
 
   void enqueue(unsigned thread);
+  void limit(Cycles at);  // whoever runs must not run past the time at which another one could
   void dequeue(unsigned thread);
   void balance();
   Cycles time_of(const Core& core, unsigned index) const;
