@@ -31,7 +31,7 @@ class Reader {
 
   template <class Number>
   void operator()(const std::string& name, Number& value, double least, double most, std::string_view unit,
-                  std::string_view) {
+                  std::string_view, std::string_view) {
     const auto node = find(name);
     if (!node) return;
     const auto number = node.template value<double>();
@@ -44,7 +44,7 @@ class Reader {
     }
     value = static_cast<Number>(*number);
   }
-  void operator()(const std::string& name, std::string& value, Choices choices, std::string_view) {
+  void operator()(const std::string& name, std::string& value, Choices choices, std::string_view, std::string_view) {
     const auto node = find(name);
     if (!node) return;
     const auto text = node.template value<std::string>();
@@ -161,11 +161,14 @@ struct Describer {
   const std::string group;
 
   void operator()(const std::string& name, const auto& value, double least, double most, std::string_view unit,
-                  std::string_view meaning) const {
-    out += fmt::format("| `{}{}` | {} | {} | {:g} to {:g} | {} |\n", group, name, value, unit, least, most, meaning);
+                  std::string_view meaning, std::string_view source) const {
+    out += fmt::format("| `{}{}` | {} | {} | {:g} to {:g} | {} | {} |\n", group, name, value, unit, least, most,
+                       meaning, source);
   }
-  void operator()(const std::string& name, const std::string& value, Choices choices, std::string_view meaning) const {
-    out += fmt::format("| `{}{}` | {} | | {} | {} |\n", group, name, value, fmt::join(choices, ", "), meaning);
+  void operator()(const std::string& name, const std::string& value, Choices choices, std::string_view meaning,
+                  std::string_view source) const {
+    out += fmt::format("| `{}{}` | {} | | {} | {} | {} |\n", group, name, value, fmt::join(choices, ", "), meaning,
+                       source);
   }
 };
 
@@ -173,10 +176,11 @@ struct Describer {
 
 std::string describe_parameters() {
   const Machine machine;
-  std::string out = "| parameter | default | unit | values | what it is |\n|---|---|---|---|---|\n";
+  std::string out =
+      "| parameter | default | unit | values | what it is | source of the default |\n|---|---|---|---|---|---|\n";
   Machine::each(machine, Describer{out, ""});
   Machine::each_group(machine, [&](const std::string& name, const auto& group, std::string_view what) {
-    out += fmt::format("| **{}** | | | | {} |\n", name, what);
+    out += fmt::format("| **{}** | | | | {} | |\n", name, what);
     std::remove_cvref_t<decltype(group)>::each(group, Describer{out, name + "."});
   });
   return out;

@@ -21,6 +21,19 @@ const char* name_of(UopClass kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+const char* CoreParameters::source_of(UopClass kind) {
+  switch (kind) {
+    case UopClass::kLoad:
+    case UopClass::kStore:
+    case UopClass::kMicrocode:
+    case UopClass::kFence:
+    case UopClass::kPause:
+      return "assumed";
+    default:
+      return "Agner Fog's tables, Haswell";
+  }
+}
+
 std::vector<std::string> problems_of(const Machine& machine) {
   std::vector<std::string> problems;
   const auto cache = [&](const char* name, const CacheParameters& c) {

@@ -1,8 +1,9 @@
 // A machine is data: every parameter of every unit, with its unit of measure, bounds and meaning, in one place. Read
 // from TOML, checked, and written back as JSON and as documentation by one visitor for each group.
 //
-// A group's each(self, visit) calls visit(name, member, least, most, unit, meaning) for each parameter; for a choice
-// among names, visit(name, member, choices, meaning).
+// A group's each(self, visit) calls visit(name, member, least, most, unit, meaning, source) for each parameter; for a
+// choice among names, visit(name, member, choices, meaning, source). The source is that of the default: a paper's
+// section, a manual, another simulator's default, or "assumed" where there is none.
 #pragma once
 
 #include <array>
@@ -29,12 +30,15 @@ struct CacheParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("bytes", self.bytes, 64, uint64_t{1} << 40, "bytes", "capacity; ways x 64 bytes x a power of two of sets");
-    visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used");
-    visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it");
-    visit("mshrs", self.mshrs, 1, 256, "lines", "misses outstanding at once");
+    visit("bytes", self.bytes, 64, uint64_t{1} << 40, "bytes", "capacity; ways x 64 bytes x a power of two of sets",
+          "SpeedMalloc Table 2");
+    visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used", "SpeedMalloc Table 2");
+    visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it",
+          "SpeedMalloc Table 2");
+    visit("mshrs", self.mshrs, 1, 256, "lines", "misses outstanding at once",
+          "assumed; l1d's as Haswell's fill buffers (Intel 64 optimization manual)");
     visit("prefetcher", self.prefetcher, Choices{"none", "next-line", "stride"},
-          "what is fetched ahead on a demand access");
+          "what is fetched ahead on a demand access", "gem5's caches have none by default");
   }
 };
 
@@ -45,9 +49,11 @@ struct TlbParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("entries", self.entries, 1, 1 << 20, "pages", "capacity, for pages of either size; ways x a power of two");
-    visit("ways", self.ways, 1, 1 << 20, "ways", "associativity");
-    visit("latency", self.latency, 0, 1000, "cycles", "of a look-up here after a miss before it; 0: hidden");
+    visit("entries", self.entries, 1, 1 << 20, "pages", "capacity, for pages of either size; ways x a power of two",
+          "Intel 64 optimization manual: Haswell's first level, Skylake's second");
+    visit("ways", self.ways, 1, 1 << 20, "ways", "associativity",
+          "Intel 64 optimization manual: Haswell's first level, Skylake's second");
+    visit("latency", self.latency, 0, 1000, "cycles", "of a look-up here after a miss before it; 0: hidden", "assumed");
   }
 };
 
@@ -72,28 +78,40 @@ struct CoreParameters {
   std::array<uint32_t, kUopClasses> ports = {0xff, 0x63, 0x41, 0x02, 0x01, 0x41, 0x0c, 0x10,
                                              0x23, 0x02, 0x03, 0x01, 0x21, 0xff, 0xff};
 
+  // Of latency, busy and ports.
+  static const char* source_of(UopClass kind);
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("kind", self.kind, Choices{"out-of-order", "in-order"}, "how instructions issue");
-    visit("width", self.width, 1, 16, "micro-ops a cycle", "dispatched");
-    visit("retire_width", self.retire_width, 1, 16, "micro-ops a cycle", "retired");
-    visit("rob", self.rob, 1, 1024, "micro-ops", "reorder buffer");
-    visit("scheduler", self.scheduler, 1, 1024, "micro-ops", "waiting for their operands or a port");
-    visit("load_queue", self.load_queue, 1, 1024, "loads", "between dispatch and retirement");
-    visit("store_queue", self.store_queue, 1, 1024, "stores", "between dispatch and their write to L1");
-    visit("front_end", self.front_end, 1, 100, "cycles", "from fetch to dispatch");
-    visit("taken", self.taken, 0, 100, "cycles", "from a taken branch's dispatch to what it leads to, at least");
-    visit("mispredict", self.mispredict, 0, 1000, "cycles", "from the branch's execution to the next dispatch");
-    visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes");
-    visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1");
-    visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written");
-    visit("pause", self.pause, 0, 10000, "cycles", "of a pause instruction");
+    visit("kind", self.kind, Choices{"out-of-order", "in-order"}, "how instructions issue", "SpeedMalloc 6.1.1");
+    visit("width", self.width, 1, 16, "micro-ops a cycle", "dispatched", "Intel 64 optimization manual, Haswell");
+    visit("retire_width", self.retire_width, 1, 16, "micro-ops a cycle", "retired",
+          "Intel 64 optimization manual, Haswell");
+    visit("rob", self.rob, 1, 1024, "micro-ops", "reorder buffer", "Intel 64 optimization manual, Haswell");
+    visit("scheduler", self.scheduler, 1, 1024, "micro-ops", "waiting for their operands or a port",
+          "Intel 64 optimization manual, Haswell");
+    visit("load_queue", self.load_queue, 1, 1024, "loads", "between dispatch and retirement",
+          "Intel 64 optimization manual, Haswell");
+    visit("store_queue", self.store_queue, 1, 1024, "stores", "between dispatch and their write to L1",
+          "Intel 64 optimization manual, Haswell");
+    visit("front_end", self.front_end, 1, 100, "cycles", "from fetch to dispatch", "assumed");
+    visit("taken", self.taken, 0, 100, "cycles", "from a taken branch's dispatch to what it leads to, at least",
+          "Agner Fog's tables, Haswell: a taken jump every 1 to 2 cycles");
+    visit("mispredict", self.mispredict, 0, 1000, "cycles", "from the branch's execution to the next dispatch",
+          "Agner Fog's microarchitecture manual, Haswell: 15 to 20");
+    visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes",
+          "Agner Fog's tables, Haswell: store and load of the same address");
+    visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1",
+          "Agner Fog's tables, Skylake");
+    visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written", "assumed");
+    visit("pause", self.pause, 0, 10000, "cycles", "of a pause instruction",
+          "Intel 64 optimization manual: about 10 before Skylake");
     for (size_t i = 0; i < kUopClasses; ++i) {
       const std::string unit = name_of(static_cast<UopClass>(i));
+      const char* source = source_of(static_cast<UopClass>(i));
       visit("latency." + unit, self.latency[i], 0, 10000, "cycles",
-            "from operands to result (of a load: beside the cache)");
-      visit("busy." + unit, self.busy[i], 1, 10000, "cycles", "until the port takes the next");
-      visit("ports." + unit, self.ports[i], 1, 0xffff, "bits", "the ports that take it, port 0 in bit 0");
+            "from operands to result (of a load: beside the cache)", source);
+      visit("busy." + unit, self.busy[i], 1, 10000, "cycles", "until the port takes the next", source);
+      visit("ports." + unit, self.ports[i], 1, 0xffff, "bits", "the ports that take it, port 0 in bit 0", source);
     }
   }
 };
@@ -107,12 +125,14 @@ struct PredictorParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("kind", self.kind, Choices{"perfect", "bimodal", "gshare", "tage"}, "direction of conditional branches");
-    visit("table_bits", self.table_bits, 1, 24, "bits", "index of the base table (of a tagged one: 3 less)");
-    visit("history", self.history, 1, 128, "branches", "the longest history that is used");
-    visit("btb", self.btb, 1, 1 << 20, "targets",
-          "of indirect jumps and calls, by address and history; a power of two");
-    visit("return_stack", self.return_stack, 1, 1024, "addresses", "of calls");
+    visit("kind", self.kind, Choices{"perfect", "bimodal", "gshare", "tage"}, "direction of conditional branches",
+          "Mallacc's artifact");
+    visit("table_bits", self.table_bits, 1, 24, "bits", "index of the base table (of a tagged one: 3 less)", "assumed");
+    visit("history", self.history, 1, 128, "branches", "the longest history that is used", "assumed");
+    visit("btb", self.btb, 1, 1 << 20, "targets", "of indirect jumps and calls, by address and history; a power of two",
+          "gem5's default");
+    visit("return_stack", self.return_stack, 1, 1024, "addresses", "of calls",
+          "Agner Fog's microarchitecture manual, Haswell");
   }
 };
 
@@ -130,16 +150,19 @@ struct DramParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("channels", self.channels, 1, 64, "channels", "a power of two");
-    visit("ranks", self.ranks, 1, 16, "ranks a channel", "a power of two");
-    visit("banks", self.banks, 1, 64, "banks a rank", "a power of two");
-    visit("row_bytes", self.row_bytes, 64, 1 << 20, "bytes", "of a bank's open row; a power of two");
-    visit("bus_mts", self.bus_mts, 100, 20000, "million transfers of 8 bytes a second", "of a channel");
-    visit("tcas_ns", self.tcas_ns, 0, 1000, "ns", "column to data");
-    visit("trcd_ns", self.trcd_ns, 0, 1000, "ns", "row to column");
-    visit("trp_ns", self.trp_ns, 0, 1000, "ns", "precharge");
-    visit("tras_ns", self.tras_ns, 0, 1000, "ns", "row to precharge, at least");
-    visit("controller_ns", self.controller_ns, 0, 1000, "ns", "from the last-level cache to the bank and back");
+    visit("channels", self.channels, 1, 64, "channels", "a power of two", "assumed; SpeedMalloc gives none");
+    visit("ranks", self.ranks, 1, 16, "ranks a channel", "a power of two", "SpeedMalloc Table 2");
+    visit("banks", self.banks, 1, 64, "banks a rank", "a power of two", "DDR4 (JESD79-4), chips of 8 bits");
+    visit("row_bytes", self.row_bytes, 64, 1 << 20, "bytes", "of a bank's open row; a power of two",
+          "DDR4 (JESD79-4): 8 chips (SpeedMalloc Table 2) of 1 KiB");
+    visit("bus_mts", self.bus_mts, 100, 20000, "million transfers of 8 bytes a second", "of a channel",
+          "SpeedMalloc Table 2");
+    visit("tcas_ns", self.tcas_ns, 0, 1000, "ns", "column to data", "SpeedMalloc Table 2");
+    visit("trcd_ns", self.trcd_ns, 0, 1000, "ns", "row to column", "SpeedMalloc Table 2");
+    visit("trp_ns", self.trp_ns, 0, 1000, "ns", "precharge", "SpeedMalloc Table 2");
+    visit("tras_ns", self.tras_ns, 0, 1000, "ns", "row to precharge, at least", "SpeedMalloc Table 2");
+    visit("controller_ns", self.controller_ns, 0, 1000, "ns", "from the last-level cache to the bank and back",
+          "gem5's MemCtrl, its front end");
   }
 };
 
@@ -150,9 +173,9 @@ struct CoherenceParameters {
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("transfer", self.transfer, 0, 10000, "cycles",
-          "to fetch a line from another core's cache, beside the look-up in the last level");
+          "to fetch a line from another core's cache, beside the look-up in the last level", "assumed");
     visit("invalidate", self.invalidate, 0, 10000, "cycles",
-          "until all other copies of a line are gone, beside the look-up in the last level");
+          "until all other copies of a line are gone, beside the look-up in the last level", "assumed");
   }
 };
 
@@ -164,11 +187,11 @@ struct PageParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk");
-    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB");
-    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us", "of the first touch of a page of 2 MiB");
-    visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"},
-          "where the kernel gives pages of 2 MiB");
+    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk", "assumed");
+    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB", "assumed");
+    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us", "of the first touch of a page of 2 MiB", "assumed");
+    visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"}, "where the kernel gives pages of 2 MiB",
+          "Debian's kernel");
   }
 };
 
@@ -181,11 +204,12 @@ struct SystemParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("call_us", self.call_us, 0, 1e6, "us", "of a system call");
-    visit("page_us", self.page_us, 0, 1e6, "us", "beside it, for each resident page that a call gives back");
-    visit("switch_us", self.switch_us, 0, 1e6, "us", "of a switch to another thread");
-    visit("slice_us", self.slice_us, 1, 1e6, "us", "a thread runs at most while another waits for its core");
-    visit("futex_us", self.futex_us, 0, 1e6, "us", "from a wake-up to the woken thread's first instruction");
+    visit("call_us", self.call_us, 0, 1e6, "us", "of a system call", "assumed");
+    visit("page_us", self.page_us, 0, 1e6, "us", "beside it, for each resident page that a call gives back", "assumed");
+    visit("switch_us", self.switch_us, 0, 1e6, "us", "of a switch to another thread", "assumed");
+    visit("slice_us", self.slice_us, 1, 1e6, "us", "a thread runs at most while another waits for its core",
+          "Linux's base slice with 8 CPUs");
+    visit("futex_us", self.futex_us, 0, 1e6, "us", "from a wake-up to the woken thread's first instruction", "assumed");
   }
 };
 
@@ -216,10 +240,11 @@ struct Machine {
   // The machine's own.
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("cores", self.cores, 1, kMaxCores, "cores", "main cores");
-    visit("ghz", self.ghz, 0.1, 100, "GHz", "clock of the cores and caches");
+    visit("cores", self.cores, 1, kMaxCores, "cores", "main cores", "SpeedMalloc Table 2: 1 to 16");
+    visit("ghz", self.ghz, 0.1, 100, "GHz", "clock of the cores and caches", "assumed; SpeedMalloc gives none");
     visit("quantum", self.quantum, 1, 1000000, "cycles",
-          "how far one core may run ahead of the slowest: shorter is truer and slower to simulate");
+          "how far one core may run ahead of the slowest: shorter is truer and slower to simulate",
+          "docs/simulator-validation.md");
   }
   // Its groups: visit(name, group, what it is).
   template <class Self, class Visit>

@@ -45,6 +45,23 @@ TEST_F(MachineFileTest, EveryPresetIsRight) {
   EXPECT_GE(count, 6);
 }
 
+// Where a preset's values come from stands beside them.
+TEST_F(MachineFileTest, EveryValueOfAPresetHasItsSource) {
+  for (const auto& entry : fs::directory_iterator(ANNEX_PRESETS)) {
+    std::ifstream file(entry.path());
+    int values = 0;
+    for (std::string line; std::getline(file, line);) {
+      const std::string name = line.substr(0, line.find_first_of(" ="));
+      if (line.empty() || line[0] == '#' || line[0] == '[') continue;
+      if (name == "base" || name == "name" || name == "description") continue;
+      ++values;
+      const size_t comment = line.find("  # ");
+      EXPECT_TRUE(comment != std::string::npos && comment + 4 < line.size()) << entry.path() << ": " << line;
+    }
+    EXPECT_GT(values, 0) << entry.path();
+  }
+}
+
 // SpeedMalloc's Table 2.
 TEST_F(MachineFileTest, ThePapersMachine) {
   ASSERT_TRUE(read_machine(ANNEX_PRESETS "/speedmalloc-16.toml", ANNEX_PRESETS, machine).empty());
