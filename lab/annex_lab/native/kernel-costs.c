@@ -262,8 +262,8 @@ static struct {
   _Atomic uint32_t turn;     // kPingPong: whose; kWait: changed by each wake-up
   _Atomic int waits;         // kWait: it is about to
   _Atomic int64_t woken_at;  // kWait
-  _Atomic int64_t lost;      // kSpin: nanoseconds that it was not running, in gaps of an interrupt's length
-  _Atomic int64_t gaps;
+  _Atomic int64_t beat;      // kSpin: when it last ran
+  _Atomic int64_t gap;       // kSpin: the longest time between two of its rounds, since this was cleared
 } other;
 
 static void* run_other(void* unused) {
@@ -273,10 +273,8 @@ static void* run_other(void* unused) {
   while (!other.stop) {
     if (other.mode == kSpin) {
       const int64_t at = now();
-      if (at - last > 150 && at - last < 20000) {
-        other.lost += at - last;
-        ++other.gaps;
-      }
+      if (at - last > other.gap) other.gap = at - last;
+      other.beat = at;
       last = at;
     } else if (other.mode == kYield) {
       sched_yield();
@@ -377,13 +375,23 @@ static double dontneed_resident(void) {
   }
   return sum / 20;
 }
-// What the other one loses to each.
-static double interrupt(void) {
-  const int64_t lost = other.lost;
-  const int64_t gaps = other.gaps;
-  dontneed_resident();
-  return other.gaps > gaps ? (double)(other.lost - lost) / (double)(other.gaps - gaps) : 0;
+// The same, of one call that is made while the other surely runs; and how long the other was held up.
+static double beside_call, beside_gap;
+static void give_back_beside(void) {
+  static char* memory;
+  if (memory == NULL) memory = map(kPage);
+  touch(memory, 1);
+  while (now() - other.beat > 300) continue;
+  other.gap = 0;
+  const int64_t from = now();
+  madvise(memory, kPage, MADV_DONTNEED);
+  const int64_t done = now();
+  while (other.beat < done) continue;
+  beside_call = (double)(done - from);
+  beside_gap = (double)other.gap;
 }
+static double dontneed_beside(void) { return give_back_beside(), beside_call; }
+static double interrupt(void) { return give_back_beside(), beside_gap; }
 
 // --------------------------------------------------------------------------------------------------------------------
 
@@ -460,7 +468,7 @@ int main(void) {
   stop_other();
   measure("create-to-run", create_to_run, kBatches);
   start_other(kSpin, 1);
-  measure("dontneed-one-beside", dontneed_resident, kBatches);
+  measure("dontneed-one-beside", dontneed_beside, kBatches);
   measure("interrupt", interrupt, kBatches);
   stop_other();
   return 0;
