@@ -6,11 +6,12 @@
 
 namespace annex::sim {
 
-Simulation::Simulation(const Machine& machine, uint64_t seed, Bracket bracket)
+Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Bracket bracket)
     : machine_(machine),
+      lock_step_(lock_step),
       bracket_(bracket),
       memory_(machine_),
-      scheduler_(machine_.cores, machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
+      scheduler_(machine_.cores, lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
       contended_(machine_.cores),
       random_state_(seed) {
@@ -99,11 +100,11 @@ Cycles in_kernel(const Core& core) {
 void Simulation::charge(GuestThread& thread, Address next) {
   const Block& block = thread.pending->block;
   Core& core = *thread.core;
-  core.run(block, std::span(thread.accesses.data(), thread.accesses_count), next,
+  core.run(block, thread.accesses, next,
            thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
   thread.instructions += block.instructions;
-  if (thread.accesses_count > 0 && block.end >= BlockEnd::kCall && block.end <= BlockEnd::kReturn) {
-    const MemoryAccess& last = thread.accesses[thread.accesses_count - 1];
+  if (!thread.accesses.empty() && block.end >= BlockEnd::kCall && block.end <= BlockEnd::kReturn) {
+    const MemoryAccess& last = thread.accesses.back();
     if (block.end != BlockEnd::kReturn) {
       if (last.store) thread.calls.call(last.address);
     } else if (thread.calls.returned(last.address)) {
@@ -111,7 +112,7 @@ void Simulation::charge(GuestThread& thread, Address next) {
     }
   }
   yield_where_contended(core.index());
-  thread.accesses_count = 0;
+  thread.accesses.clear();
   thread.pending = nullptr;
 }
 

@@ -32,37 +32,34 @@ namespace annex::sim {
 struct TranslatedBlock {
   Block block;
   Function function = Function::kNone;  // that is entered with it
+  bool stamps = false;                  // its last instruction reads the time stamp counter
 };
 
 // What a thread of the program has done since it was last charged, and where it is.
 struct GuestThread {
-  // More than any block makes: those of a block are fewer than 512 instructions, each with a few.
-  static constexpr uint32_t kMostAccesses = 2048;
-
   unsigned id = 0;
   bool away = false;
   Core* core = nullptr;  // while it has the turn
   Turns::Seat* seat = nullptr;
   const void* code = nullptr;  // of the host, that it runs: for Bracket
   const TranslatedBlock* pending = nullptr;
-  uint32_t accesses_count = 0;
   uint64_t instructions = 0;
   CallTracker calls;
   Restartable sequences;
   std::optional<int64_t> answer;  // of its system call, in place of the host's; whoever runs the program takes it
-  std::array<MemoryAccess, kMostAccesses> accesses;
+  std::vector<MemoryAccess> accesses;
 
   void access(Address address, uint16_t instruction, uint8_t bytes, bool store) {
     // One access of the program may come in pieces.
-    if (accesses_count > 0) {
-      MemoryAccess& last = accesses[accesses_count - 1];
+    if (!accesses.empty()) {
+      MemoryAccess& last = accesses.back();
       if (last.instruction == instruction && last.store == store && last.address + last.bytes == address &&
           last.bytes < 64) {
         last.bytes = static_cast<uint8_t>(last.bytes + bytes);
         return;
       }
     }
-    if (accesses_count < kMostAccesses) accesses[accesses_count++] = {address, instruction, bytes, store};
+    accesses.push_back({address, instruction, bytes, store});
   }
 };
 
@@ -74,7 +71,8 @@ struct Bracket {
 
 class Simulation final : private Clock {
  public:
-  Simulation(const Machine& machine, uint64_t seed, Bracket bracket);
+  // In lock-step a core gets no lead. Blocks should then be of one instruction: so each takes effect in its turn.
+  Simulation(const Machine& machine, uint64_t seed, bool lock_step, Bracket bracket);
 
   GuestThread& start_thread();
   void end_thread(GuestThread& thread);
@@ -83,9 +81,15 @@ class Simulation final : private Clock {
   void enter_block(GuestThread& thread, const TranslatedBlock& block) {
     if (thread.core == nullptr) [[unlikely]]
       take_turn(thread, true);
-    if (thread.pending != nullptr) charge(thread, block.block.start);
-    if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && may_wait_at(block))
-        [[unlikely]]
+    const bool alone = is_locked_alone(block);
+    const bool again = alone && thread.pending != nullptr && thread.pending->block.start == block.block.start;
+    if (again) [[unlikely]] {
+      thread.accesses.clear();
+    } else if (thread.pending != nullptr) {
+      charge(thread, block.block.start);
+    }
+    const bool may_wait = lock_step_ ? !again : !alone;
+    if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && may_wait) [[unlikely]]
       look_around(thread, block.block.start);
     if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
       enter_allocator(thread, block.function);
@@ -131,8 +135,12 @@ class Simulation final : private Clock {
   void idle_until(unsigned core, Cycles at) override { cores_[core].idle_until(at); }
   void switch_thread(unsigned core) override;
 
-  // An instruction alone in its block, and locked, may be run by QEMU while it holds all other threads up.
-  static bool may_wait_at(const TranslatedBlock& block) { return !block.block.atomic || block.block.instructions > 1; }
+  // A locked instruction that QEMU cannot run beside other threads (a misaligned one) it runs while it holds those up:
+  // it starts it again, alone in a block. There no thread may wait. In lock-step all are alone, and it is the second
+  // start that tells; else such blocks are rare, and none is waited at.
+  static bool is_locked_alone(const TranslatedBlock& block) {
+    return block.block.atomic && block.block.instructions == 1;
+  }
   void charge(GuestThread& thread, Address next);
   void yield_where_contended(unsigned core);
   void take_turn(GuestThread& thread, bool in_code);
@@ -141,6 +149,7 @@ class Simulation final : private Clock {
   void enter_allocator(GuestThread& thread, Function function);
 
   const Machine machine_;
+  const bool lock_step_;
   const Bracket bracket_;
   MemorySystem memory_;
   std::deque<Core> cores_;

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <deque>
@@ -24,8 +25,11 @@
 #include <string_view>
 #include <vector>
 
+#include "decode/alone.h"
 #include "decode/decoder.h"
+#include "guest/guest_memory.h"
 #include "guest/observer.h"
+#include "guest/registers.h"
 #include "guest/simulation.h"
 #include "guest/system_calls.h"
 #include "machine/machine_file.h"
@@ -43,6 +47,7 @@ struct Options {
   std::string machine;  // TOML file
   std::string presets;  // folder that `base` in it refers to
   uint64_t seed = 1;
+  unsigned lock_step = 0;  // 1: with QEMU's -singlestep: blocks of one instruction
   ObserverOptions observer;
 };
 
@@ -58,6 +63,7 @@ struct Plugin {
   std::mutex mutex;                   // of translation
   std::deque<TranslatedBlock> blocks;
   bool program_known = false;
+  bool registers_known = false;
   pthread_key_t thread_key = 0;  // of host threads that end
   unsigned flushes = 0;          // of QEMU's code buffer
   std::chrono::steady_clock::time_point started;
@@ -66,6 +72,7 @@ struct Plugin {
 };
 Plugin* plugin = nullptr;
 
+constexpr size_t kPageBytes = size_t{1} << kPageShift;
 constexpr size_t kMostThreads = 4096;  // at a time
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -108,6 +115,7 @@ std::string describe(const std::string& how) {
   out["ended"] = how.empty() ? "not yet" : how;
   out["complete"] = how == "exit";
   out["seed"] = plugin->options.seed;
+  out["lock_step"] = plugin->options.lock_step != 0;
   plugin->simulation->describe(out);
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - plugin->started;
   out["host_s"] = host.count();
@@ -130,17 +138,32 @@ std::string describe(const std::string& how) {
 
 }  // namespace
 
+// In place of what the host's rdtsc said.
+static void write_time_stamp(const GuestThread& thread, uint64_t* registers) {
+  const uint64_t stamp = plugin->system_calls->time_stamp(thread);
+  registers[0] = stamp & 0xffffffff;
+  registers[2] = stamp >> 32;
+}
+
 // `registers`: rax, rcx, rdx, ... in QEMU's state of the thread; at a block's start their values are nowhere else.
-extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, int64_t* registers) {
+extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, uint64_t* registers) {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
+  const TranslatedBlock& block = *static_cast<const TranslatedBlock*>(data);
+  if (!plugin->registers_known) [[unlikely]] {
+    plugin->registers_known = true;
+    if (!are_registers_of_entry(reinterpret_cast<Address>(registers), block.block.start))
+      refuse("this build of QEMU keeps the program's registers elsewhere; 7.2 of Debian 12 is known");
+  }
   if (thread.pending == nullptr && thread.answer) [[unlikely]] {
-    registers[0] = *thread.answer;
+    registers[0] = static_cast<uint64_t>(*thread.answer);
     thread.answer.reset();
   }
+  if (thread.pending != nullptr && thread.pending->stamps) [[unlikely]]
+    write_time_stamp(thread, registers);
   const unsigned flushes = plugin->flushes;
   thread.code = __builtin_return_address(0);
-  plugin->simulation->enter_block(thread, *static_cast<const TranslatedBlock*>(data));
+  plugin->simulation->enter_block(thread, block);
   if (flushes == plugin->flushes) [[likely]]
     return;
   // While it was held its code went.
@@ -148,13 +171,9 @@ extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data,
   cpu_loop_exit(current_cpu);
 }
 
-// Before the instruction after an rdtsc, whose answer was the host's. (It stays so where rdtsc is the last instruction
-// of a block, at the end of a page or of the most instructions in one.)
+// Before the instruction after an rdtsc in its block.
 extern "C" [[gnu::used]] void annex_sim_time_stamp_read(unsigned vcpu, void*, uint64_t* registers) {
-  if (plugin->detached) return;
-  const uint64_t stamp = plugin->system_calls->time_stamp(*plugin->threads[vcpu]);
-  registers[0] = stamp & 0xffffffff;
-  registers[2] = stamp >> 32;
+  if (!plugin->detached) write_time_stamp(*plugin->threads[vcpu], registers);
 }
 
 namespace {
@@ -178,6 +197,13 @@ void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address
 }
 
 // --- translation ----------------------------------------------------------------------------------------------------
+
+// What an instruction at that address may have, as far as its page.
+std::span<const uint8_t> code_at(Address address) {
+  static std::array<uint8_t, 15> bytes;  // under the mutex
+  const size_t count = std::min(bytes.size(), kPageBytes - address % kPageBytes);
+  return {bytes.data(), read_guest(address, bytes.data(), count) ? count : 0};
+}
 
 void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   if (plugin->detached) return;
@@ -204,6 +230,7 @@ void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   }
   TranslatedBlock& block = plugin->blocks.emplace_back();
   block.block = plugin->decoder->decode(instructions);
+  block.stamps = reads_time_stamp(instructions.back().bytes);
   block.function = plugin->simulation->functions().at(block.block.start);
   qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_NO_REGS, &block);
 }
@@ -273,6 +300,8 @@ void set_option(Options& options, std::string_view argument) {
     options.observer.out = value;
   } else if (name == "seed") {
     number(options.seed);
+  } else if (name == "lockstep") {
+    number(options.lock_step);
   } else if (name == "progress") {
     number(options.observer.progress);
   } else if (name == "control") {
@@ -305,6 +334,7 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
   if (!problems.empty()) _exit(2);
   plugin->decoder = make_x86_decoder();
   if (plugin->decoder == nullptr) refuse("Capstone cannot be opened for x86-64");
+  if (plugin->options.lock_step != 0) plugin->decoder = make_alone_decoder(std::move(plugin->decoder), code_at);
   plugin->process = getpid();
   if (pthread_key_create(&plugin->thread_key, host_thread_ended) != 0) refuse("no thread-specific key is left");
   plugin->threads.resize(kMostThreads);
@@ -315,7 +345,8 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
                                  cpu_exec_end(current_cpu);
                                },
                            .enter = [] { cpu_exec_start(current_cpu); }};
-  plugin->simulation = std::make_unique<Simulation>(plugin->machine, plugin->options.seed, bracket);
+  plugin->simulation = std::make_unique<Simulation>(plugin->machine, plugin->options.seed,
+                                                    plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
   plugin->observer = std::make_unique<Observer>(plugin->options.observer, *plugin->simulation, describe);
   stay_on_one_cpu();

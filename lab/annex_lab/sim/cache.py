@@ -1,7 +1,7 @@
 """Results of simulated runs, kept by what they depend on: the very same run is not simulated twice.
 
 The key is a SHA-256 over the simulator, the machine with all its parameters, QEMU, the program with its arguments, its
-environment, its libraries and the allocator's, the seed and the number of threads; of files their content. What is not
+environment, its libraries and the allocator's, the seed, the number of threads, lock-step; of files their content. What is not
 in it: files that the program opens without being told to on its command line (a Python module, a configuration).
 Only results of complete runs are kept, each in a file of its own that says what the key was made of.
 """
@@ -77,7 +77,7 @@ def _libraries(file: str) -> dict[str, str]:
     return {name: digest(Path(name)) for name in sorted(set(found))}
 
 
-def ingredients(guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int) -> dict:
+def ingredients(guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int, lock_step: bool = False) -> dict:
     """All that a run depends on, as JSON; raises CannotCache, or CannotRun as the run itself would."""
     qemu = subprocess.run([run.qemu(), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     cwd = Path(guest.cwd or Path.cwd())
@@ -102,6 +102,7 @@ def ingredients(guest: run.Guest, machine: Path, scratch: Path, threads: int, se
             "cwd": same(str(cwd)),
             "threads": threads,
             "seed": seed,
+            "lock_step": lock_step,
         }
     except OSError as why:
         raise CannotCache(f"{why.filename}: {why.strerror}") from None
@@ -137,10 +138,11 @@ def simulated(
     seed: int,
     simulate: Callable[[], run.Simulated],
     say: Callable[[str], None],
+    lock_step: bool = False,
 ) -> run.Simulated:
     """The results of the very same run where there are some, else those of simulate(), kept if they are complete."""
     try:
-        what = ingredients(guest, machine, scratch, threads, seed)
+        what = ingredients(guest, machine, scratch, threads, seed, lock_step)
     except CannotCache as why:
         say(f"cannot be kept: {why}")
         return simulate()
@@ -150,7 +152,7 @@ def simulated(
     done = simulate()
     if done.results and done.results["complete"]:
         try:
-            after = ingredients(guest, machine, scratch, threads, seed)
+            after = ingredients(guest, machine, scratch, threads, seed, lock_step)
             unchanged = {**after, "arguments": what["arguments"]} == what  # the program may write its own files
         except (CannotCache, run.CannotRun):
             unchanged = False

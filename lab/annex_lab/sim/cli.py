@@ -118,6 +118,9 @@ def sim(
     watchdog: Annotated[int, typer.Option(min=0, help="seconds without an instruction until it counts as hung")] = 60,
     stdin: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="standard input")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="write all statistics here")] = None,
+    lock_step: Annotated[
+        bool, typer.Option("--lock-step", help="all instructions in the order of simulated time: a slow reference")
+    ] = False,
     cached: Annotated[
         bool, typer.Option("--cached", help="take the result of the very same run where there is one")
     ] = False,
@@ -155,6 +158,7 @@ def sim(
             stdin,
             json_file,
             cached,
+            lock_step,
             scratch,
         )
     except _Failed as failed:
@@ -171,7 +175,7 @@ def sim(
 
 
 def _simulate(
-    command, machine, threads, allocator, workload, scale, seed, expect, watchdog, stdin, json_file, cached, scratch
+    command, machine, threads, allocator, workload, scale, seed, expect, watchdog, stdin, json_file, cached, lock_step, scratch
 ) -> int:
     try:
         machine_file = machines.find(machine or machines.for_threads(threads), scratch)
@@ -190,10 +194,13 @@ def _simulate(
 
     def simulate() -> run.Simulated:
         with shown.bar:
-            return run.run(who, machine_file, scratch, seed, watchdog, shown)
+            return run.run(who, machine_file, scratch, seed, watchdog, shown, lock_step=lock_step)
 
     try:
-        done = cache.simulated(who, machine_file, scratch, threads, seed, simulate, _say) if cached else simulate()
+        if cached:
+            done = cache.simulated(who, machine_file, scratch, threads, seed, simulate, _say, lock_step)
+        else:
+            done = simulate()
     except run.CannotRun as why:
         raise _Failed(why) from None
     results = done.results

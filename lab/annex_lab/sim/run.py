@@ -93,8 +93,12 @@ def run(
     watchdog_s: int = 60,
     progress: Callable[[int, int], None] = lambda instructions, cycles: None,
     stdout=None,
+    lock_step: bool = False,
 ) -> Simulated:
-    """Runs the program to its end. Ctrl-C ends it, with the results so far."""
+    """Runs the program to its end. Ctrl-C ends it, with the results so far.
+
+    In lock-step every instruction of every core takes effect in the order of simulated time: slow, and a reference.
+    """
     binary, whole = qemu(), parameters(machine)
     scratch.mkdir(parents=True, exist_ok=True)
     root = _system_root(scratch / "root", whole)
@@ -109,9 +113,12 @@ def run(
         "watchdog": watchdog_s,
         "progress": progress_write,
         "control": control_read,
+        "lockstep": int(lock_step),
     }
     plugin = ",".join([str(PLUGIN), *(f"{name}={value}" for name, value in options.items())])
     argv = [binary, "-plugin", plugin, "-cpu", CPU, "-seed", str(seed), "-L", str(root)]
+    if lock_step:
+        argv.append("-singlestep")
     settings = dict(guest.env)
     if guest.library:
         settings["LD_PRELOAD"] = guest.library
