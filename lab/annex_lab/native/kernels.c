@@ -1,5 +1,7 @@
-// Microkernels whose cost on a simulated machine is known by construction: `kernels NAME COUNT` runs COUNT rounds of
-// one. What a round is, and what it must cost, is in sim/kernels.py, which takes the difference of two counts.
+// Microkernels whose cost on a simulated machine is known by construction: `kernels NAME COUNT [SIZE]` runs COUNT
+// rounds of one. What a round is, and what it must cost, is in sim/kernels.py, which takes the difference of two
+// counts. SIZE is of what the kernel's name leaves open: the bytes of a chain of loads, the threads of a contended
+// kernel.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -9,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "kernels_contended.h"
 
 #define TEN(x) x x x x x x x x x x
 
@@ -52,32 +56,19 @@ static void chase(long count, size_t bytes) {
   for (long i = 0; i < count; ++i) __asm__ volatile(TEN(TEN("mov (%0), %0\n")) : "+r"(at)::"memory");
 }
 
+// By two registers: a core that renames memory knows places by the register that they are reached with.
 static void store_to_load(long count) {
-  volatile uint64_t place = 0;
+  static uint64_t place;
+  uint64_t *to = &place, *from = &place;
+  __asm__ volatile("" : "+r"(to), "+r"(from));  // nobody knows that they are the same
   for (long i = 0; i < count; ++i) {
-    __asm__ volatile(TEN(TEN("mov %%rax, %0\nmov %0, %%rax\n")) : "+m"(place)::"rax", "memory");
+    __asm__ volatile(TEN(TEN("mov %%rax, (%0)\nmov (%1), %%rax\n"))::"r"(to), "r"(from) : "rax", "memory");
   }
 }
 
 static void atomics(long count) {
   static uint64_t counter;
   for (long i = 0; i < count; ++i) __asm__ volatile(TEN(TEN("lock incq %0\n")) : "+m"(counter)::"memory");
-}
-
-static _Alignas(64) uint64_t shared_counter;
-static pthread_barrier_t all_here;
-
-static void* contend(void* count) {
-  pthread_barrier_wait(&all_here);
-  for (long i = 0; i < (long)count * 100; ++i) __atomic_fetch_add(&shared_counter, 1, __ATOMIC_SEQ_CST);
-  return NULL;
-}
-
-static void contended_atomics(long count, int threads) {
-  pthread_t others[64];
-  pthread_barrier_init(&all_here, NULL, (unsigned)threads);
-  for (int i = 0; i < threads; ++i) pthread_create(&others[i], NULL, contend, (void*)count);
-  for (int i = 0; i < threads; ++i) pthread_join(others[i], NULL);
 }
 
 // A hundred branches a round, taken or not by turns, or at random: by a long table of bits, in the first cache.
@@ -119,31 +110,22 @@ static void lone_mallocs(long count) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return fprintf(stderr, "usage: kernels NAME COUNT\n"), 2;
+  if (argc != 3 && argc != 4) return fprintf(stderr, "usage: kernels NAME COUNT [SIZE]\n"), 2;
   const char* name = argv[1];
   const long count = atol(argv[2]);
+  const size_t size = argc == 4 ? strtoul(argv[3], NULL, 0) : 0;
   if (strcmp(name, "dependent-adds") == 0)
     dependent_adds(count);
   else if (strcmp(name, "independent-adds") == 0)
     independent_adds(count);
   else if (strcmp(name, "dependent-multiplies") == 0)
     dependent_multiplies(count);
-  else if (strcmp(name, "loads-l1") == 0)
-    chase(count, 16 << 10);
-  else if (strcmp(name, "loads-l2") == 0)
-    chase(count, 128 << 10);
-  else if (strcmp(name, "loads-llc") == 0)
-    chase(count, 1 << 20);
-  else if (strcmp(name, "loads-memory") == 0)
-    chase(count, 32 << 20);
+  else if (strcmp(name, "loads") == 0 && size >= 64)
+    chase(count, size);
   else if (strcmp(name, "store-to-load") == 0)
     store_to_load(count);
   else if (strcmp(name, "atomics") == 0)
     atomics(count);
-  else if (strcmp(name, "atomics-2-threads") == 0)
-    contended_atomics(count, 2);
-  else if (strcmp(name, "atomics-4-threads") == 0)
-    contended_atomics(count, 4);
   else if (strcmp(name, "branches-alternating") == 0)
     branches(count, 0);
   else if (strcmp(name, "branches-random") == 0)
@@ -155,6 +137,6 @@ int main(int argc, char** argv) {
   else if (strcmp(name, "lone-mallocs") == 0)
     lone_mallocs(count);
   else
-    return fprintf(stderr, "kernels: no kernel is called %s\n", name), 2;
+    return contended(name, count, size);
   return 0;
 }

@@ -14,7 +14,12 @@ class Kernel:
     operations: int = 100
     rounds: int = 2000
     tolerance: float = 0.05
-    threads: int = 1
+    of: str = ""  # the kernel in kernels.c, where it has another name
+    size: int | None = None  # its third argument
+
+    @property
+    def kernel(self) -> str:
+        return self.of or self.name
 
 
 def _load(machine: dict, *levels: str) -> float:
@@ -36,10 +41,10 @@ KERNELS = [
     Kernel("dependent-adds", "a chain of additions", lambda m: m["core"]["latency"]["alu"]),
     Kernel("independent-adds", "additions that depend on nothing", lambda m: 1 / _ports(m, "alu"), tolerance=0.1),
     Kernel("dependent-multiplies", "a chain of multiplications", lambda m: m["core"]["latency"]["mul"]),
-    Kernel("loads-l1", "a chain of loads in 16 KiB", lambda m: _load(m)),
-    Kernel("loads-l2", "in 128 KiB", lambda m: _load(m, "l2"), tolerance=0.1),
-    Kernel("loads-llc", "in 1 MiB", lambda m: _load(m, "l2", "llc"), tolerance=0.1),
-    Kernel("loads-memory", "in 32 MiB", _memory, rounds=1000, tolerance=0.1),
+    Kernel("loads-l1", "a chain of loads in 16 KiB", lambda m: _load(m), of="loads", size=16 << 10),
+    Kernel("loads-l2", "in 128 KiB", lambda m: _load(m, "l2"), tolerance=0.1, of="loads", size=128 << 10),
+    Kernel("loads-llc", "in 1 MiB", lambda m: _load(m, "l2", "llc"), tolerance=0.1, of="loads", size=1 << 20),
+    Kernel("loads-memory", "in 32 MiB", _memory, rounds=1000, tolerance=0.1, of="loads", size=32 << 20),
     Kernel(
         "store-to-load",
         "a store and a load of the same eight bytes",
@@ -70,4 +75,66 @@ KERNELS = [
         tolerance=0.15,
     ),
     Kernel("system-calls", "system calls", lambda m: m["system"]["call_us"] * 1000 * m["ghz"], 1, 4000, tolerance=0.25),
+]
+
+
+# --- lines that cores fight for --------------------------------------------------------------------------------------
+
+
+def pass_on(machine: dict) -> float:
+    """Until a line that another core has changed is here: the directory sees to it, and it is fetched."""
+    return machine["llc"]["latency"] + machine["coherence"]["transfer"]
+
+
+def take_back(machine: dict) -> float:
+    """Until a line that other cores read is one's own."""
+    return machine["llc"]["latency"] + machine["coherence"]["invalidate"]
+
+
+@dataclass(frozen=True)
+class Contended:
+    """Of native/kernels_contended.h. `least` cycles an operation of all cores together, with two of them or more.
+
+    `exact` says what it is with any number of cores, where that has a closed form.
+    """
+
+    name: str
+    what: str
+    least: Callable[[dict], float]
+    hand_overs: int  # of lines from core to core, one after the other, in an operation
+    exact: Callable[[dict], float] | None = None
+    alone: bool = True  # has a meaning on one core
+    in_pairs: bool = False  # an operation is of a pair of cores, and pairs have nothing in common
+
+
+CONTENDED = [
+    Contended(
+        "contended-atomics",
+        "locked increments of one counter",
+        lambda m: pass_on(m) + m["core"]["atomic"],
+        1,
+        exact=lambda m: pass_on(m) + m["core"]["atomic"],
+    ),
+    Contended("test-and-set", "a lock taken by exchanges, and given back", lambda m: pass_on(m), 1),
+    Contended(
+        "ticket-lock",
+        "a lock passed on in turn: the holder writes, the next one reads",
+        lambda m: take_back(m) + pass_on(m),
+        2,
+    ),
+    Contended(
+        "poll-loop",
+        "a word that all poll, written by each in turn; with two, a ping-pong",
+        lambda m: take_back(m) + pass_on(m),
+        2,
+        alone=False,
+    ),
+    Contended(
+        "queue",
+        "a message of a line from one core to another, that says where the next one is",
+        lambda m: pass_on(m),
+        1,
+        alone=False,
+        in_pairs=True,
+    ),
 ]

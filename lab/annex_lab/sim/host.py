@@ -1,0 +1,247 @@
+"""The machine `host`: as near to the one that it runs on as can be read and measured.
+
+The core's sizes are those of its microarchitecture, by what its maker or others published; caches are what the kernel
+shows; latencies and the clock are measured, with the kernels that simulated machines are validated with. What was
+measured is kept in build/sim/host.json, so that the machine stays the same from run to run; without that file it is
+measured again.
+"""
+
+import json
+import os
+import re
+import resource
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from annex_lab import native, paths
+from annex_lab.sim import kernel_costs
+
+KEPT = paths.BUILD / "sim" / "host.json"
+
+_CPU = Path("/sys/devices/system/cpu/cpu0")
+LINE = 64
+_KIB, _MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class Core:
+    """A microarchitecture, in a machine file's words."""
+
+    source: str
+    parameters: dict[str, int]
+    ports: dict[str, int]  # none: as the machine file's default
+
+
+_ZEN_PORTS = {
+    "alu": 0x3F, "shift": 0x07, "mul": 0x38, "div": 0x20, "branch": 0x07, "microcode": 0x03,
+    "load": 0x3C0, "store": 0xC00, "vector": 0xF000, "fp_add": 0xC000, "fp_mul": 0x3000, "fp_div": 0x1000,
+}  # fmt: skip
+_INTEL_WIDE = {"width": 6, "retire_width": 8, "rob": 512, "scheduler": 205, "load_queue": 192, "store_queue": 114}
+
+ZEN_5 = Core(
+    "Zen 5: AMD, Software Optimization Guide for the Zen5 Microarchitecture, 58455, 2.10 to 2.12",
+    {"width": 8, "retire_width": 8, "rob": 448, "scheduler": 144, "load_queue": 202, "store_queue": 104},
+    _ZEN_PORTS,
+)
+ZEN_4 = Core(
+    "Zen 4: AMD, Software Optimization Guide for the Zen4 Microarchitecture, 57647, 2.10 to 2.12",
+    {"width": 6, "retire_width": 8, "rob": 320, "scheduler": 96, "load_queue": 88, "store_queue": 64},
+    {},
+)
+ZEN_3 = Core(
+    "Zen 3: AMD, Software Optimization Guide for Family 19h, 56665, 2.10 to 2.12",
+    {"width": 6, "retire_width": 8, "rob": 256, "scheduler": 96, "load_queue": 72, "store_queue": 64},
+    {},
+)
+SKYLAKE = Core(
+    "Skylake: Intel, Optimization Reference Manual, 248966, 2.6",
+    {"width": 4, "retire_width": 4, "rob": 224, "scheduler": 97, "load_queue": 72, "store_queue": 56},
+    {},
+)
+ICE_LAKE = Core(
+    "Ice Lake: Intel, Optimization Reference Manual, 248966, 2.4",
+    {"width": 5, "retire_width": 8, "rob": 352, "scheduler": 160, "load_queue": 128, "store_queue": 72},
+    {},
+)
+GOLDEN_COVE = Core("Golden Cove: Intel, Optimization Reference Manual, 248966, 2.3", _INTEL_WIDE, {})
+
+# By maker, family, and models: the first that fits.
+CORES = (
+    ("AuthenticAMD", 26, range(0, 256), ZEN_5),
+    ("AuthenticAMD", 25, (*range(0x10, 0x20), *range(0x60, 0x80), *range(0xA0, 0xB0)), ZEN_4),
+    ("AuthenticAMD", 25, range(0, 256), ZEN_3),
+    ("GenuineIntel", 6, (0x8F, 0xCF, 0xAD, 0xAE, 0x97, 0x9A), GOLDEN_COVE),
+    ("GenuineIntel", 6, (0x6A, 0x6C, 0x7D, 0x7E), ICE_LAKE),
+    ("GenuineIntel", 6, (0x55, 0x4E, 0x5E, 0x8E, 0x9E), SKYLAKE),
+)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None
+
+
+def core(cpuinfo: str) -> Core | None:
+    """Of /proc/cpuinfo's processor; None: not known."""
+
+    def field(name: str) -> str:
+        found = re.search(rf"^{name}\s*: (.*)$", cpuinfo, re.MULTILINE)
+        return found[1] if found else ""
+
+    vendor, family, model = field("vendor_id"), field("cpu family"), field("model")
+    for whose, of_family, models, found in CORES:
+        if vendor == whose and family == str(of_family) and model.isdecimal() and int(model) in models:
+            return found
+    return None
+
+
+def _bytes(text: str) -> int:
+    return int(text.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(text[-1], 0)
+
+
+def _cpus(text: str) -> set[int]:
+    """Of a list such as 0-3,8."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def power_of_two_sets(size: int, ways: int) -> int:
+    """The largest size not above it that a cache of that many ways can have."""
+    sets = size // (LINE * ways)
+    return LINE * ways * (1 << (sets.bit_length() - 1))
+
+
+def caches(folder: Path = _CPU / "cache") -> dict[str, tuple[int, int]]:
+    """Bytes and ways of each; of one that more CPUs share than this process may use, our share."""
+    names = {("1", "Data"): "l1d", ("1", "Instruction"): "l1i", ("2", "Unified"): "l2", ("3", "Unified"): "llc"}
+    ours = os.sched_getaffinity(0)
+    found = {}
+    for index in sorted(folder.glob("index*")):
+        level, kind = _read(index / "level"), _read(index / "type")
+        size, ways = _read(index / "size"), _read(index / "ways_of_associativity")
+        name = names.get((level or "", kind or ""))
+        if not (name and size and ways):
+            continue
+        whole, sharers = _bytes(size), _cpus(_read(index / "shared_cpu_list") or "0")
+        if name == "llc" and not sharers <= ours:
+            whole = whole * len(sharers & ours) // len(sharers)
+        ways = max(1, int(ways))
+        found[name] = power_of_two_sets(whole, ways), ways
+    return found
+
+
+def _seconds(kernel: str, rounds: int, size: int | None) -> float:
+    """CPU time of the fastest of a few runs."""
+    argv = [str(native.kernels()), kernel, str(rounds), *([str(size)] if size else [])]
+    times = []
+    for _ in range(9):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(argv, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(times)
+
+
+def _ns(kernel: str, rounds: int, size: int | None = None, operations: int = 100) -> float:
+    """Of one operation, from the difference of two counts."""
+    few, many = (_seconds(kernel, count, size) for count in (rounds, 2 * rounds))
+    return (many - few) / rounds / operations * 1e9
+
+
+def measure(found: dict[str, tuple[int, int]]) -> dict[str, float]:
+    """The clock in GHz, and ns of what takes time; of each cache, of a chain of loads in a part of it."""
+    l2, llc = found["l2"][0], found["llc"][0]
+    return {
+        "ghz": 1 / _ns("dependent-adds", 2_000_000),
+        "l1d": _ns("loads", 1_000_000, 16 * _KIB),
+        "l2": _ns("loads", 300_000, l2 // 4),
+        "llc": _ns("loads", 100_000, max(4 * l2, llc // 8)),
+        "memory": _ns("loads", 20_000, max(8 * llc, 256 * _MIB)),
+        "forward": _ns("store-to-load", 300_000),
+        "atomic": _ns("atomics", 300_000),
+        "mispredict": 2 * (_ns("branches-random", 200_000) - _ns("branches-alternating", 200_000)),
+    }
+
+
+def _measured(model: str, found: dict[str, tuple[int, int]]) -> dict[str, float]:
+    try:
+        kept = json.loads(KEPT.read_text())
+        if kept["model"] == model:
+            return kept["measured"]
+    except (OSError, ValueError, KeyError):
+        pass
+    measured = measure(found)
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    KEPT.write_text(json.dumps({"model": model, "measured": measured}, indent=1) + "\n")
+    return measured
+
+
+# Of a DDR4 or DDR5 chip, the machine file's defaults: what a closed row takes, and 64 bytes over the bus.
+_DRAM_NS = 3 * 14.16 + 3.3
+
+
+def machine_text(
+    model: str, who: Core | None, cores: int, found: dict, measured: dict[str, float], kernel: list[str]
+) -> str:
+    """`kernel`: lines of what the kernel takes."""
+    ghz = round(measured["ghz"], 2)
+
+    def cycles(ns: float, least: int = 1) -> int:
+        return max(least, round(ns * ghz))
+
+    l1 = cycles(measured["l1d"])
+    l2 = cycles(measured["l2"] - measured["l1d"])
+    llc = cycles(measured["llc"] - measured["l2"])
+    controller = max(0, round(measured["memory"] - measured["llc"] - _DRAM_NS))
+    who_or_default = who or SKYLAKE
+    # The model's caches contain each other: of a last level smaller than the second ones together, so much as the model
+    # needs is taken.
+    llc_bytes, llc_ways = found["llc"]
+    while llc_bytes < cores * found["l2"][0]:
+        llc_bytes *= 2
+    latencies = {"l1d": l1, "l1i": 4, "l2": l2, "llc": llc}
+    prefetchers = {"l1d": "stride", "l1i": "next-line", "l2": "stride", "llc": "none"}
+    lines = [
+        f"# {model}. {who_or_default.source}{'' if who else ' (which it may not be: it is not known here)'}.",
+        f"# Measured, in ns: {', '.join(f'{name} {value:.3g}' for name, value in measured.items())}.",
+        'name = "host"',
+        f"cores = {cores}",
+        f"ghz = {ghz}",
+        "[core]",
+        *(f"{name} = {value}" for name, value in who_or_default.parameters.items()),
+        f"forward = {cycles(measured['forward']) - 1}",
+        f"atomic = {cycles(measured['atomic'])}",
+        # A kernel's branch waits for a load and three more before it is known to be wrong.
+        f"mispredict = {max(5, cycles(measured['mispredict']) - l1 - 7)}",
+        *(["[core.ports]"] if who_or_default.ports else []),
+        *(f"{name} = {value:#x}" for name, value in who_or_default.ports.items()),
+        *kernel,
+        "[dram]",
+        "channels = 4",
+        f"controller_ns = {controller}",
+    ]
+    for name, (size, ways) in {**found, "llc": (llc_bytes, llc_ways)}.items():
+        lines += [
+            f"[{name}]",
+            f"bytes = {size}",
+            f"ways = {ways}",
+            f"latency = {latencies[name]}",
+            f'prefetcher = "{prefetchers[name]}"',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> str:
+    """This machine as TOML."""
+    cpuinfo = _read(Path("/proc/cpuinfo")) or ""
+    name = re.search(r"model name\s*: (.*)", cpuinfo)
+    model = name[1] if name else "unknown"
+    cores = max(1, min(len(os.sched_getaffinity(0)), 64))
+    found = {"l1d": (32 * _KIB, 8), "l1i": (32 * _KIB, 8), "l2": (_MIB, 16), "llc": (cores << 21, 16), **caches()}
+    return machine_text(model, core(cpuinfo), cores, found, _measured(model, found), kernel_costs.toml())

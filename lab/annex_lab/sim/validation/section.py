@@ -1,0 +1,31 @@
+"""A section of the page: a table of what was found, each row with its verdict."""
+
+from dataclasses import dataclass, field
+
+MET, NOT_MET = "met", "**not met**"
+NO_BOUND = "-"
+
+
+@dataclass
+class Section:
+    title: str
+    text: str
+    head: list[str]
+    rows: list[list[str]] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # paragraphs after the table
+
+    def verdict(self, met: bool, what: str) -> str:
+        """The cell; `what` says which bound it was, for those that are not met."""
+        if not met:
+            self.failed.append(what)
+        return MET if met else NOT_MET
+
+    def markdown(self) -> str:
+        lines = [f"## {self.title}", "", self.text, ""]
+        lines += ["| " + " | ".join(self.head) + " |", "|" + "---|" * len(self.head)]
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
+        for note in self.notes:
+            lines += ["", note]
+        lines += ["", "**Not met:** " + "; ".join(self.failed) + "." if self.failed else "All within their bounds.", ""]
+        return "\n".join(lines)
