@@ -239,11 +239,22 @@ def machine_text(model: str, who: Core | None, cores: int, found: dict, measured
     return "\n".join(lines) + "\n"
 
 
-def machine() -> str:
-    """This machine as TOML."""
+def _this() -> tuple[str, Core | None, dict[str, tuple[int, int]], int]:
+    """The processor's name, its core, its caches, and how many of its cores there are for us."""
     cpuinfo = _read(Path("/proc/cpuinfo")) or ""
     name = re.search(r"model name\s*: (.*)", cpuinfo)
-    model = name[1] if name else "unknown"
     cores = max(1, min(len(os.sched_getaffinity(0)), 64))
     found = {"l1d": (32 * _KIB, 8), "l1i": (32 * _KIB, 8), "l2": (_MIB, 16), "llc": (cores << 21, 16), **caches()}
-    return machine_text(model, core(cpuinfo), cores, found, _measured(model, found))
+    return name[1] if name else "unknown", core(cpuinfo), found, cores
+
+
+def clock() -> float:
+    """GHz, measured."""
+    model, _, found, _ = _this()
+    return _measured(model, found)["ghz"]
+
+
+def machine() -> str:
+    """This machine as TOML."""
+    model, who, found, cores = _this()
+    return machine_text(model, who, cores, found, _measured(model, found))
