@@ -1,7 +1,7 @@
 // annex-machine: reads a machine file and prints it whole, as JSON, or says what is wrong with it.
 //
 //   annex-machine --presets DIR FILE      the machine with all its parameters; exit status 2 where it is wrong
-//   annex-machine --parameters            every parameter there is, with unit, bounds and meaning, as Markdown
+//   annex-machine --parameters            every parameter there is, with unit, bounds, meaning and source, as Markdown
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape)
   bool parameters = false;
   app.add_option("file", file, "machine description (TOML)");
   app.add_option("--presets", presets, "folder of the machines that `base` may name");
-  app.add_flag("--parameters", parameters, "print every parameter with its unit, bounds and meaning instead");
+  app.add_flag("--parameters", parameters, "print every parameter with its unit, bounds, meaning and source instead");
   CLI11_PARSE(app, argc, argv);
   if (parameters) {
     fmt::print("{}", describe_parameters());

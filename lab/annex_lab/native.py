@@ -43,6 +43,11 @@ def kernels() -> Path:
     return _compiled("kernels", "kernels", ["-pthread"])
 
 
+def kernel_costs() -> Path:
+    """What times the kernel's calls and page faults on this machine."""
+    return _compiled("kernel-costs", "kernel-costs", ["-pthread"])
+
+
 def latency() -> Path:
     """The library that times calls of malloc and free; exceptions pass through its operator new."""
     flags = ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-fexceptions", "-fno-builtin"]

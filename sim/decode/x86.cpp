@@ -112,6 +112,7 @@ class X86Decoder final : public Decoder {
       for (size_t i = before; i < block.uops.size(); ++i) block.uops[i].locked = locked_;
       block.atomic = block.atomic || locked_;
     }
+    block.slots = static_cast<uint32_t>(std::count_if(block.uops.begin(), block.uops.end(), takes_slot));
     return block;
   }
 

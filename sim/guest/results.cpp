@@ -84,22 +84,25 @@ void Simulation::describe(Json& out) {
   }
   allocator["cycles"] = cycles;
   allocator["atomic_cycles"] = both["allocator"]["atomic_cycles"];
-  // The papers' cache pollution: misses of the L2, and cycles beyond it, of all cores.
-  AllocatorShare misses;
-  AllocatorShare beyond;
-  const auto sum = [](AllocatorShare& into, const AllocatorShare& of) {
-    into.inside += of.inside;
-    into.evicted += of.evicted;
-    into.touched += of.touched;
-    into.evicted_and_touched += of.evicted_and_touched;
-    into.other += of.other;
-  };
-  for (unsigned i = 0; i < machine_.cores; ++i) {
-    sum(misses, memory_.allocator_misses(i));
-    sum(beyond, memory_.allocator_cycles(i));
+  // The papers' cache pollution, of all cores: misses of the L2, and the sum of their times beyond it, in which those
+  // that overlap count several times. What cores waited for them, each cycle once, is in `all`: miss_stalls.
+  BlameCounts misses;
+  BlameCounts times;
+  for (unsigned i = 0; i < machine_.all_cores(); ++i) {
+    for (size_t blame = 0; blame < kBlames; ++blame) {
+      misses.by[blame] += memory_.attribution().misses(i).by[blame];
+      times.by[blame] += memory_.attribution().miss_times(i).by[blame];
+    }
   }
   add(allocator["l2_misses"], misses);
-  add(allocator["l2_miss_cycles"], beyond);
+  add(allocator["l2_miss_cycles"], times);
+  Json& stalls = allocator["l2_miss_stalls"];
+  for (size_t blame = 1; blame < kBlames; ++blame) {
+    const char* name = name_of(static_cast<Blame>(blame));
+    uint64_t sum = 0;
+    for (const char* origin : {"program", "allocator"}) sum += both[origin]["miss_stalls"][name].get<uint64_t>();
+    stalls[name] = sum;
+  }
 }
 
 }  // namespace annex::sim

@@ -12,6 +12,7 @@ unsigned Scheduler::add(Cycles at) {
   const unsigned thread = static_cast<unsigned>(threads_.size());
   threads_.push_back({.ready_at = at});
   enqueue(thread);
+  limit(at);
   return thread;
 }
 
@@ -41,7 +42,10 @@ void Scheduler::wake(unsigned thread, Cycles at) {
   t.ready_at = at;
   t.until = kNever;
   enqueue(thread);
-  // Whoever runs must not run past the time at which this one could.
+  limit(at);
+}
+
+void Scheduler::limit(Cycles at) {
   if (running_ != kNobody) run_until_ = std::min(run_until_, at + quantum_);
 }
 

@@ -60,6 +60,10 @@ class Scheduler {
   bool timed_out(unsigned thread) const { return threads_[thread].timed_out; }
   Cycles now_of(unsigned thread) const { return clock_.now(threads_[thread].core); }
   unsigned core_of(unsigned thread) const { return threads_[thread].core; }
+  // Whether a thread is on the core at a time near now.
+  bool busy(unsigned core, Cycles at) const {
+    return !cores_[core].queue.empty() && threads_[cores_[core].queue.front()].ready_at <= at;
+  }
   uint64_t switches() const { return switches_; }
   // Whether the running thread is another one than its core ran before.
   bool switched() const { return switched_; }
@@ -81,6 +85,7 @@ class Scheduler {
   };
 
   void enqueue(unsigned thread);
+  void limit(Cycles at);  // whoever runs must not run past the time at which another one could
   void dequeue(unsigned thread);
   void balance();
   Cycles time_of(const Core& core, unsigned index) const;

@@ -11,11 +11,11 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       lock_step_(lock_step),
       bracket_(bracket),
       memory_(machine_),
-      scheduler_(machine_.cores, lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
+      scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
       turns_(scheduler_, attention_),
-      contended_(machine_.cores),
+      contended_(machine_.all_cores()),
       random_state_(seed) {
-  for (unsigned i = 0; i < machine_.cores; ++i) cores_.emplace_back(i, machine_, memory_);
+  for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
 }
 
 // SplitMix64.
@@ -33,7 +33,7 @@ GuestThread& Simulation::start_thread() {
   Cycles at = 0;
   if (!first) {
     // The parent has the turn. A new thread's first instruction is some way off, by the seed.
-    at = cores_[scheduler_.core_of(scheduler_.running())].now() + machine_.from_us(machine_.system.futex_us) +
+    at = cores_[scheduler_.core_of(scheduler_.running())].now() + machine_.from_us(machine_.system.wake_us) +
          random() % 64;
   }
   auto& thread = threads_.emplace_back(std::make_unique<GuestThread>());
@@ -175,6 +175,16 @@ void Simulation::interrupt_all() {
   for (const auto& thread : threads_) {
     if (thread != nullptr) thread->sequences.interrupted();
   }
+}
+
+unsigned Simulation::interrupt_others(const GuestThread& thread, Cycles cycles) {
+  unsigned count = 0;
+  for (Core& core : cores_) {
+    if (&core == thread.core || !scheduler_.busy(core.index(), now(thread))) continue;
+    core.spend(cycles, Cause::kSystemCall);
+    ++count;
+  }
+  return count;
 }
 
 // --- results --------------------------------------------------------------------------------------------------------

@@ -109,6 +109,8 @@ class Simulation final : private Clock {
   void leave(GuestThread& thread);
   void come_back(GuestThread& thread);
   void yield(GuestThread& thread);
+  // All other cores that run a thread now lose so many cycles; how many they are.
+  unsigned interrupt_others(const GuestThread& thread, Cycles cycles);
   void interrupt_all();  // so that all threads learn anew on which CPU they are
 
   const Machine& machine() const { return machine_; }

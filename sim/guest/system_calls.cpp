@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "guest/guest_memory.h"
 
@@ -42,6 +43,9 @@ bool would_block(int descriptor, short events) {
 
 }  // namespace
 
+SystemCalls::SystemCalls(Simulation& simulation)
+    : simulation_(simulation), system_(simulation.machine().system), costs_(simulation.machine()) {}
+
 SystemCalls::Call& SystemCalls::call_of(const GuestThread& thread) {
   if (calls_.size() <= thread.id) calls_.resize(thread.id + 1);
   return calls_[thread.id];
@@ -51,6 +55,12 @@ void SystemCalls::patch(Call& call, Address address, const void* value, uint32_t
   if (!read_guest(address, call.patch.was.data(), bytes) || !write_guest(address, value, bytes)) return;
   call.patch.address = address;
   call.patch.bytes = bytes;
+}
+
+void SystemCalls::charge(GuestThread& thread, CallKind kind, Cycles beside) {
+  const Cycles cycles = costs_.of(kind) + beside;
+  costs_.count(kind, cycles);
+  simulation_.spend(thread, cycles);
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------
@@ -84,7 +94,8 @@ void SystemCalls::futex_wait(GuestThread& thread, Call& call, bool absolute, boo
   const uint32_t expected = static_cast<uint32_t>(call.arguments[2]);
   const Address timeout = call.arguments[3];
   const auto value = read_guest<uint32_t>(word);
-  if (!value || *value != expected) return;  // the host says so too
+  if (!value || *value != expected) return charge(thread, CallKind::kFutexAgain);  // the host says so too
+  charge(thread, CallKind::kFutexWait);
   Cycles until = kNever;
   if (timeout != 0) until = absolute ? cycles_at(timeout, realtime) : cycles_from_now(thread, timeout);
   simulation_.futexes().wait(thread.id, word, expected, bits);
@@ -103,9 +114,11 @@ void SystemCalls::futex(GuestThread& thread, Call& call) {
   const auto& a = call.arguments;
   const int operation = static_cast<int>(a[1]) & FUTEX_CMD_MASK;
   const bool realtime = (a[1] & FUTEX_CLOCK_REALTIME) != 0;
-  const Cycles woken_at =
-      Simulation::now(thread) + simulation_.machine().from_us(simulation_.machine().system.futex_us);
-  const auto wake = [&](unsigned waiter) { simulation_.wake(waiter, woken_at); };
+  if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) charge(thread, CallKind::kFutexWake);
+  const auto wake = [&](unsigned waiter) {
+    simulation_.spend(thread, simulation_.machine().from_us(system_.futex_woken_us));
+    simulation_.wake(waiter, Simulation::now(thread) + simulation_.machine().from_us(system_.wake_us));
+  };
   switch (operation) {
     case FUTEX_WAIT:
       return futex_wait(thread, call, false, realtime, Futexes::kAnyBit);
@@ -177,18 +190,115 @@ bool SystemCalls::may_block(int64_t number, const Arguments& arguments) {
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-void SystemCalls::mapped(const GuestThread& thread, const Call& call, Address address) {
+void SystemCalls::add_functions(const Call& call, Address address) {
   const auto& [hint, length, protection, flags, descriptor, offset] = call.arguments;
-  const bool anonymous = (flags & MAP_ANONYMOUS) != 0;
-  const Cycles now = Simulation::now(thread);
-  simulation_.memory().pages().map(address, address + length, anonymous ? PageKind::kAnonymous : PageKind::kFile, now);
-  simulation_.memory().shoot_down(address, address + length);
-  if (anonymous || (protection & PROT_EXEC) == 0) return;
+  if ((flags & MAP_ANONYMOUS) != 0 || (protection & PROT_EXEC) == 0) return;
   const std::string link = "/proc/self/fd/" + std::to_string(static_cast<int>(descriptor));
   char path[4096];
   const ssize_t bytes = readlink(link.c_str(), path, sizeof path);
   if (bytes <= 0) return;
   simulation_.functions().add_file(std::string(path, static_cast<size_t>(bytes)), address, offset);
+}
+
+SystemCalls::Change SystemCalls::advise(const Call& call, Cycles now) {
+  const auto& a = call.arguments;
+  Pages& pages = simulation_.memory().pages();
+  Change change{.from = a[0], .to = a[0] + a[1]};
+  switch (a[2]) {
+    case MADV_HUGEPAGE:
+    case MADV_NOHUGEPAGE:
+      pages.advise_huge(change.from, change.to, a[2] == MADV_HUGEPAGE);
+      break;
+    case MADV_DONTNEED:
+      change.pages = pages.drop(change.from, change.to, now);
+      break;
+    case MADV_FREE: {
+      // They stay: the kernel takes them only when memory is short.
+      const uint64_t resident = pages.resident_pages(change.from, change.to);
+      change.beside = simulation_.machine().from_us(system_.free_page_us * static_cast<double>(resident));
+      change.flush = resident > 0;
+      break;
+    }
+    default:
+      break;
+  }
+  return change;
+}
+
+// The call was successful.
+SystemCalls::Change SystemCalls::change(const GuestThread& thread, CallKind kind, const Call& call, Address result) {
+  const auto& a = call.arguments;
+  Pages& pages = simulation_.memory().pages();
+  const Cycles now = Simulation::now(thread);
+  Change change{.from = a[0], .to = a[0] + a[1]};
+  switch (kind) {
+    case CallKind::kMmap: {
+      change = {.from = result, .to = result + a[1]};
+      const PageKind page = (a[3] & MAP_ANONYMOUS) != 0 ? PageKind::kAnonymous : PageKind::kFile;
+      change.pages = pages.map(change.from, change.to, page, now);
+      add_functions(call, result);
+      break;
+    }
+    case CallKind::kMunmap:
+      change.pages = pages.unmap(change.from, change.to, now);
+      break;
+    case CallKind::kMremap:
+      change.flush = result != a[0] && pages.resident_pages(change.from, change.to) > 0;
+      change.pages = pages.remap(a[0], a[1], result, a[2], now);
+      break;
+    case CallKind::kMprotect:
+      // More rights need no flush: who lacks them asks again.
+      change.flush = (a[2] & PROT_WRITE) == 0 && pages.resident_pages(change.from, change.to) > 0;
+      break;
+    case CallKind::kBrk:
+      change = {.from = result, .to = result};
+      if (break_ != 0 && result > break_) pages.map(break_, result, PageKind::kAnonymous, now);
+      if (result < break_) {
+        change.to = break_;
+        change.pages = pages.unmap(result, break_, now);
+      }
+      break_ = result;
+      break;
+    default:
+      change = advise(call, now);
+      break;
+  }
+  if (change.pages > 0) {
+    change.flush = true;
+    change.beside = simulation_.machine().from_us(system_.page_us * static_cast<double>(change.pages));
+  }
+  return change;
+}
+
+// The other cores that run threads of the process are interrupted, and this one waits for them.
+Cycles SystemCalls::shoot_down(GuestThread& thread) {
+  const unsigned targets = simulation_.interrupt_others(thread, simulation_.machine().from_us(system_.interrupt_us));
+  if (targets == 0) return 0;
+  ++shoot_downs_;
+  interrupts_ += targets;
+  return simulation_.machine().from_us(system_.shoot_down_us + system_.shoot_down_core_us * (targets - 1));
+}
+
+// The host has done it; here it takes its turn at the lock, and its time.
+void SystemCalls::memory_call(GuestThread& thread, CallKind kind, const Call& call, int64_t result) {
+  if (result < 0 && result >= -4095) return charge(thread, CallKind::kPlain);
+  Change change = this->change(thread, kind, call, static_cast<Address>(result));
+  if (change.flush) {
+    simulation_.memory().shoot_down(change.from, change.to);
+    change.beside += shoot_down(thread);
+  }
+  MmapLock& lock = simulation_.memory().pages().lock;
+  const Cycles now = Simulation::now(thread);
+  const Cycles cost = costs_.of(kind);
+  Cycles start = now;
+  if (kind == CallKind::kMunmap || kind == CallKind::kBrk) {
+    start = lock.write(now, cost, change.beside);
+  } else if (kind == CallKind::kMadvise && call.arguments[2] != MADV_HUGEPAGE && call.arguments[2] != MADV_NOHUGEPAGE) {
+    start = lock.read(now, cost + change.beside);
+  } else {
+    start = lock.write(now, cost + change.beside);
+  }
+  charge(thread, kind, start - now + change.beside);
 }
 
 // --- all ------------------------------------------------------------------------------------------------------------
@@ -198,7 +308,8 @@ void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& a
   ++counts_[number];
   Call& call = call_of(thread);
   call = {arguments, {}};
-  simulation_.spend(thread, simulation_.machine().from_us(simulation_.machine().system.call_us));
+  const CallKind kind = kind_of(number, arguments);
+  if (!changes_memory(kind) && number != SYS_futex) charge(thread, kind);
   switch (number) {
     case SYS_futex: {
       // By value: other threads' calls may move the table while this one waits.
@@ -250,10 +361,8 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
   Call call = call_of(thread);
   if (call.patch.bytes > 0) write_guest(call.patch.address, call.patch.was.data(), call.patch.bytes);
   const auto& a = call.arguments;
-  MemorySystem& memory = simulation_.memory();
-  Pages& pages = memory.pages();
-  const Cycles now = Simulation::now(thread);
-  uint64_t given_back = 0;
+  const CallKind kind = kind_of(number, a);
+  if (changes_memory(kind)) return memory_call(thread, kind, call, result);
   switch (number) {
     case SYS_clock_gettime: {
       if (result != 0) break;
@@ -291,7 +400,7 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
     case SYS_sched_getaffinity: {
       if (result <= 0) break;
       std::vector<unsigned char> mask(static_cast<size_t>(result));
-      for (unsigned i = 0; i < simulation_.machine().cores && i / 8 < mask.size(); ++i) {
+      for (unsigned i = 0; i < simulation_.machine().thread_cores() && i / 8 < mask.size(); ++i) {
         mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | 1u << (i % 8));
       }
       write_guest(a[2], mask.data(), mask.size());
@@ -301,53 +410,37 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
       if (a[0] != 0) write_guest(a[0], simulation_.core_of(thread));
       if (a[1] != 0) write_guest(a[1], 0u);
       break;
-    case SYS_mmap:
-      if (result > 0 || result < -4095) mapped(thread, call, static_cast<Address>(result));
-      break;
-    case SYS_munmap:
-      if (result != 0) break;
-      given_back = pages.unmap(a[0], a[0] + a[1], now);
-      memory.shoot_down(a[0], a[0] + a[1]);
-      break;
-    case SYS_mremap:
-      if (result < 0 && result > -4096) break;
-      given_back = pages.remap(a[0], a[1], static_cast<Address>(result), a[2], now);
-      memory.shoot_down(a[0], a[0] + a[1]);
-      break;
-    case SYS_madvise:
-      if (result != 0) break;
-      if (a[2] == MADV_HUGEPAGE || a[2] == MADV_NOHUGEPAGE) {
-        pages.advise_huge(a[0], a[0] + a[1], a[2] == MADV_HUGEPAGE);
-      } else if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE) {
-        given_back = pages.drop(a[0], a[0] + a[1], now);
-        memory.shoot_down(a[0], a[0] + a[1]);
-      }
-      break;
-    case SYS_brk: {
-      const Address end = static_cast<Address>(result);
-      if (break_ != 0 && end > break_) pages.map(break_, end, PageKind::kAnonymous, now);
-      if (end < break_) {
-        given_back = pages.unmap(end, break_, now);
-        memory.shoot_down(end, break_);
-      }
-      break_ = end;
-      break;
-    }
     default:
       break;
-  }
-  if (given_back > 0) {
-    const SystemParameters& system = simulation_.machine().system;
-    simulation_.spend(thread, simulation_.machine().from_us(system.page_us * static_cast<double>(given_back)));
   }
 }
 
 void SystemCalls::ended(GuestThread& thread) {
   simulation_.settle(thread);
-  const Cycles at = Simulation::now(thread) + simulation_.machine().from_us(simulation_.machine().system.futex_us);
+  const Cycles at = Simulation::now(thread) + simulation_.machine().from_us(system_.wake_us);
   simulation_.futexes().wake_changed(
       [](Address word, uint32_t expected) { return read_guest<uint32_t>(word) != expected; },
       [&](unsigned waiter) { simulation_.wake(waiter, at); });
+}
+
+nlohmann::json SystemCalls::to_json() const {
+  uint64_t calls = 0;
+  nlohmann::json by_number = nlohmann::json::object();
+  for (const auto& [number, count] : counts_) {
+    by_number[std::to_string(number)] = count;
+    calls += count;
+  }
+  nlohmann::json lock = nlohmann::json::object();
+  MmapLockStatistics::each(simulation_.memory().pages().lock.statistics,
+                           [&](const char* name, uint64_t value, auto&&...) { lock[name] = value; });
+  return {{"count", calls},
+          {"by_number", by_number},
+          {"by_kind", costs_.to_json()},
+          {"mmap_lock", lock},
+          {"shoot_downs", shoot_downs_},
+          {"interrupts", interrupts_},
+          {"left_to_the_host", left_to_the_host_},
+          {"forks", forks_}};
 }
 
 }  // namespace annex::sim

@@ -1,10 +1,11 @@
 // The program's system calls, as the simulated machine sees them. Each is still the host's to do; here
 //
-//   time       it is charged for, and what it says of the time, of random numbers and of CPUs is the simulated
-//   machine's waiting    futexes and sleeps wait in simulated time, and the host's own call then returns at once; what
-//   may block in
+//   time       it is charged for by its kind (call_costs.h), and what it says of the time, of random numbers and of
+//   CPUs is the simulated machine's waiting    futexes and sleeps wait in simulated time, and the host's own call then
+//   returns at once; what may block in
 //              the host for other reasons (a pipe, a socket, a child process) goes without a turn meanwhile
-//   memory     mappings, and what is given back, are told to the page model
+//   memory     mappings, and what is given back, are told to the page model; calls that change the map take turns at
+//   the mmap lock, and interrupt the cores that may hold translations which are no more (a shoot-down)
 //   processes  fork and exec are noted: what comes after them is not simulated
 //
 // x86-64 Linux. Before and after are called by the thread itself, around its call.
@@ -13,18 +14,18 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "guest/call_costs.h"
 #include "guest/simulation.h"
 
 namespace annex::sim {
 
-using Arguments = std::array<uint64_t, 6>;
-
 class SystemCalls {
  public:
-  explicit SystemCalls(Simulation& simulation) : simulation_(simulation) {}
+  explicit SystemCalls(Simulation& simulation);
 
   void before(GuestThread& thread, int64_t number, const Arguments& arguments);
   void after(GuestThread& thread, int64_t number, int64_t result);
@@ -35,9 +36,7 @@ class SystemCalls {
   // What rdtsc says.
   uint64_t time_stamp(const GuestThread& thread) const;
 
-  const std::map<int64_t, uint64_t>& counts() const { return counts_; }  // by their number
-  uint64_t left_to_the_host() const { return left_to_the_host_; }
-  uint64_t forks() const { return forks_; }
+  nlohmann::json to_json() const;
   // The program that execve was asked for; empty: none.
   const std::string& replaced_by() const { return replaced_by_; }
 
@@ -55,20 +54,37 @@ class SystemCalls {
 
   Call& call_of(const GuestThread& thread);
   void patch(Call& call, Address address, const void* value, uint32_t bytes);
+  void charge(GuestThread& thread, CallKind kind, Cycles beside = 0);
   void futex(GuestThread& thread, Call& call);
   void futex_wait(GuestThread& thread, Call& call, bool absolute, bool realtime, uint32_t bits);
   void sleep(GuestThread& thread, Call& call, Address request, bool absolute, bool realtime);
   static bool may_block(int64_t number, const Arguments& arguments);
-  void mapped(const GuestThread& thread, const Call& call, Address address);
+  // What a memory call does to pages: what it takes beside its own cost, and whether TLBs may know them still.
+  struct Change {
+    Address from = 0;
+    Address to = 0;
+    uint64_t pages = 0;  // given back
+    Cycles beside = 0;
+    bool flush = false;
+  };
+  void memory_call(GuestThread& thread, CallKind kind, const Call& call, int64_t result);
+  Change change(const GuestThread& thread, CallKind kind, const Call& call, Address result);
+  Change advise(const Call& call, Cycles now);
+  void add_functions(const Call& call, Address address);
+  Cycles shoot_down(GuestThread& thread);
 
   Cycles cycles_from_now(const GuestThread& thread, Address timespec_at) const;
   Cycles cycles_at(Address timespec_at, bool realtime) const;
   int64_t nanoseconds(Cycles at) const;
 
   Simulation& simulation_;
+  const SystemParameters& system_;
+  CallCosts costs_;
   std::vector<Call> calls_;  // by thread
   Address break_ = 0;
-  std::map<int64_t, uint64_t> counts_;
+  std::map<int64_t, uint64_t> counts_;  // by their number
+  uint64_t shoot_downs_ = 0;
+  uint64_t interrupts_ = 0;
   uint64_t left_to_the_host_ = 0;
   uint64_t forks_ = 0;
   std::string replaced_by_;

@@ -18,39 +18,19 @@
 #include <vector>
 
 #include "machine/parameters.h"
+#include "machine/request.h"
 #include "machine/types.h"
 
 namespace annex::sim {
 
-// What served a request: the nearest place that had the line. kPeer: another core's cache, or the last level after
-// other cores had to give up their copies.
-enum class Level : uint8_t { kL1, kL2, kLlc, kPeer, kDram };
-inline constexpr size_t kLevels = 5;
-
-enum class Access : uint8_t { kLoad, kStore, kFetch };
-inline constexpr size_t kAccesses = 3;
-inline constexpr size_t kOrigins = 2;
-
-// MESI, in the order of their rights. In the last level: kModified if newer than memory, else kShared.
-enum class State : uint8_t { kInvalid, kShared, kExclusive, kModified };
-
-using PerOrigin = std::array<uint64_t, kOrigins>;
-using PerAccess = std::array<std::array<uint64_t, kAccesses>, kOrigins>;  // [origin][access]
-
-constexpr size_t index_of(Origin origin) { return static_cast<size_t>(origin); }
-constexpr size_t index_of(Access access) { return static_cast<size_t>(access); }
-
 struct CacheStatistics {
   PerAccess accesses = {};  // demand look-ups
   PerAccess misses = {};    // of these
-  PerOrigin late_hits = {};
-  PerOrigin evictions = {};
-  PerOrigin write_backs = {};
+  PerRequester late_hits = {};
+  PerRequester evictions = {};
+  PerRequester write_backs = {};
   uint64_t invalidations = 0;
   uint64_t mshr_cycles = 0;
-  uint64_t prefetches = 0;
-  uint64_t useful_prefetches = 0;
-  uint64_t dropped_prefetches = 0;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
@@ -61,9 +41,6 @@ struct CacheStatistics {
     visit("write_backs", self.write_backs, "of the evictions: dirty, so written to the next level");
     visit("invalidations", self.invalidations, "lines taken away by coherence, or because a cache below evicted them");
     visit("mshr_cycles", self.mshr_cycles, "cycles that misses waited for a free register of outstanding misses");
-    visit("prefetches", self.prefetches, "lines fetched ahead into this cache");
-    visit("useful_prefetches", self.useful_prefetches, "of the prefetches: used by a demand access before eviction");
-    visit("dropped_prefetches", self.dropped_prefetches, "not issued, because no register for a miss was free");
   }
 };
 
@@ -125,15 +102,17 @@ struct Line {
   Cycles ready = 0;         // when its data arrive, or did
   uint32_t fetch_took = 0;  // cycles, from the request that brought it until it was ready
   State state = State::kInvalid;
-  Level source = Level::kL1;          // where it came from
-  bool prefetched = false;            // and not used by a demand access yet
-  Origin toucher = Origin::kProgram;  // whose code used it last
+  Level source = Level::kL1;           // where it came from
+  Blame blame : 6 = Blame::kNone;      // whose part its fetch was
+  Origin user : 1 = Origin::kProgram;  // whose code used it here last
+  bool prefetched : 1 = false;         // and not used by a demand access yet
 
-  // It was asked for at `at`, after the look-up here, and will be ready.
-  void arrives(Cycles at, Cycles when, Level from) {
-    ready = when;
-    fetch_took = static_cast<uint32_t>(when - at);
-    source = from;
+  // It was asked for at `at`, after the look-up here, and comes as the fill says.
+  void arrives(Cycles at, const Fill& fill) {
+    ready = fill.ready;
+    fetch_took = static_cast<uint32_t>(fill.ready - at);
+    source = fill.level;
+    blame = fill.blame;
   }
 };
 static_assert(sizeof(Line) == 16);
@@ -195,14 +174,6 @@ class Cache {
     return first + static_cast<Slot>(least & ((1U << kWayBits) - 1));
   }
 
-  // A demand access hits the line: whether it was prefetched and this is its first use.
-  bool first_use(Line& line) {
-    if (!line.prefetched) return false;
-    line.prefetched = false;
-    ++statistics.useful_prefetches;
-    return true;
-  }
-
   // A register for a miss after the look-up, which ends at `at`.
   Mshrs::Grant start_miss(Cycles at, bool prefetch) {
     const Mshrs::Grant grant = mshrs.acquire(at);
@@ -230,16 +201,13 @@ class Cache {
     return std::max(at, std::min(line.ready, at + line.fetch_took));
   }
 
-  // As arrival(), of a demand access to a line that is here; and where the data come from, as they may be on their way.
-  struct Served {
-    Cycles ready;
-    Level level;
-  };
-  Served serve(const Line& line, Cycles at, Level here, Origin origin) {
+  // A demand access that hits the line, its look-up over at `at`: when it has the data, and where they come from, as
+  // they may be on their way.
+  Fill serve(const Line& line, Cycles at, Level here, size_t requester) {
     const Cycles ready = arrival(line, at);
-    const bool late = ready > at;
-    statistics.late_hits[index_of(origin)] += late;
-    return {ready, late ? line.source : here};
+    if (ready == at) return {ready, here, line.state};
+    ++statistics.late_hits[requester];
+    return {ready, line.source, line.state, line.blame};
   }
 
   void clear() {

@@ -34,44 +34,49 @@ Core::Queue::Queue(uint32_t entries)
     : size(std::min(entries, kMostEntries)), mask(std::bit_ceil(std::min(entries, kMostEntries)) - 1) {}
 
 Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
+    : Core(index, machine.kind_of(index), memory) {}
+
+Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
     : memory_(memory),
       index_(index),
-      in_order_(machine.core.kind == "in-order"),
-      dispatch_step_(step_of(machine.core.width)),
-      retire_step_(step_of(machine.core.retire_width)),
-      rob_(std::min(machine.core.rob, kMostEntries)),
+      in_order_(kind.core.kind == "in-order"),
+      decode_step_(step_of(kind.core.decode)),
+      dispatch_step_(step_of(kind.core.width)),
+      retire_step_(step_of(kind.core.retire_width)),
+      decode_lead_(kind.core.decode_queue * decode_step_),
+      rob_(std::min(kind.core.rob, kMostEntries)),
       rob_mask_(std::bit_ceil(rob_) - 1),
-      scheduler_(machine.core.scheduler),
-      front_end_(machine.core.front_end),
-      taken_(machine.core.taken),
-      mispredict_(machine.core.mispredict),
-      forward_(machine.core.forward),
-      atomic_(machine.core.atomic),
-      fence_(machine.core.fence),
-      pause_(machine.core.pause),
-      l1d_latency_(machine.l1d.latency),
-      l1i_latency_(machine.l1i.latency),
-      latency_(machine.core.latency),
-      predictor_(machine.predictor),
-      loads_(machine.core.load_queue),
-      stores_(machine.core.store_queue) {
+      scheduler_(kind.core.scheduler),
+      front_end_(kind.core.front_end),
+      taken_(kind.core.taken),
+      mispredict_(kind.core.mispredict),
+      forward_(kind.core.forward),
+      atomic_(kind.core.atomic),
+      fence_(kind.core.fence),
+      pause_(kind.core.pause),
+      l1d_latency_(kind.l1d.latency),
+      l1i_latency_(kind.l1i.latency),
+      latency_(kind.core.latency),
+      predictor_(kind.predictor),
+      loads_(kind.core.load_queue),
+      stores_(kind.core.store_queue) {
   // Ports in a new order: those that fewest classes use first, so that the lowest free bit is the port least missed.
   std::array<unsigned, kPorts> users = {};
-  for (size_t kind = 0; kind < kUopClasses; ++kind) {
-    if (is_special(static_cast<UopClass>(kind))) continue;
-    for (unsigned port = 0; port < kPorts; ++port) users[port] += (machine.core.ports[kind] >> port) & 1;
+  for (size_t uop = 0; uop < kUopClasses; ++uop) {
+    if (is_special(static_cast<UopClass>(uop))) continue;
+    for (unsigned port = 0; port < kPorts; ++port) users[port] += (kind.core.ports[uop] >> port) & 1;
   }
   std::array<unsigned, kPorts> order;
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return users[a] < users[b]; });
-  for (size_t kind = 0; kind < kUopClasses; ++kind) {
-    busy_[kind] = std::min(machine.core.busy[kind], static_cast<uint32_t>(kMostBusy));
+  for (size_t uop = 0; uop < kUopClasses; ++uop) {
+    busy_[uop] = std::min(kind.core.busy[uop], static_cast<uint32_t>(kMostBusy));
     for (unsigned place = 0; place < kPorts; ++place) {
-      ports_[kind] |= uint64_t{(machine.core.ports[kind] >> order[place]) & 1} << place;
+      ports_[uop] |= uint64_t{(kind.core.ports[uop] >> order[place]) & 1} << place;
     }
     // Those that keep their port go the slow way.
-    all_ports_[kind] = ports_[kind];
-    ports_[kind] *= busy_[kind] == 1 ? kEachCycle : 0;
+    all_ports_[uop] = ports_[uop];
+    ports_[uop] *= busy_[uop] == 1 ? kEachCycle : 0;
   }
 }
 
@@ -91,6 +96,7 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   const Cycles before = now();
   charged_ = 0;
   fetch(block);
+  decode(block);
   const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
   finish(block, next, branch_done);
   counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
@@ -212,7 +218,8 @@ template <bool kInOrder>
     apart(pace, [&] { spend(answer.fault, Cause::kPageFault); });
   }
   written_ = later(answer.done, written_ + 1);
-  store_causes_[stores_.next & stores_.mask] = answer.translation > answer.rest ? Cause::kTlb : answer.cause;
+  store_causes_[stores_.next & stores_.mask] =
+      answer.translation > answer.rest ? Why{Cause::kTlb} : Why{answer.cause, answer.blame};
   stores_.take(written_);
   const Address last = (access->address + access->bytes - (access->bytes != 0)) >> 3;
   for (Address word = access->address >> 3; word <= last; ++word) {
@@ -253,11 +260,11 @@ const Uop* Core::run_locked(const Uop* first, const Uop* last, std::span<const M
   for (const MemoryAccess& access : accesses) {
     if (access.address == asked) continue;  // the load and the store of one instruction
     asked = access.address;
-    const Answer answer = ask<true>(access, start);
+    const Answer answer = ask_locked(access, start);
     if (answer.done > line.done) line = answer;
   }
   const Cycles beyond = line.done - start - std::min(line.done - start, l1d_latency_);
-  const Cycles done = start + beyond + atomic_;
+  const Cycles done = memory_.far_atomics() ? line.done : start + beyond + atomic_;
   line.rest = beyond - std::min(beyond, line.fault + line.translation);
   if (line.cause == Cause::kL1) line.cause = Cause::kAtomic;
 
@@ -278,6 +285,18 @@ const Uop* Core::run_locked(const Uop* first, const Uop* last, std::span<const M
     hold_front_end(now() + front_end_, Cause::kPageFault);
   }
   return end;
+}
+
+// The lines of a locked access, each kept until the instruction is done.
+Core::Answer Core::ask_locked(const MemoryAccess& access, Cycles at) {
+  const Cycles hold = atomic_ - std::min(atomic_, l1d_latency_);
+  const Address last = access.address + access.bytes - (access.bytes != 0);
+  Answer answer = answer_of(memory_.lock(index_, access.address, at, hold, origin_), at);
+  for (Address line = line_of(access.address) + 1; line <= line_of(last); ++line) {
+    const Answer more = answer_of(memory_.lock(index_, line << kLineShift, at, hold, origin_), at);
+    if (more.done > answer.done) answer = more;
+  }
+  return answer;
 }
 
 // As issue(), where that doesn't find a port at once, or for classes that keep theirs for several cycles.
@@ -346,6 +365,20 @@ inline void Core::fetch(const Block& block) {
   }
 }
 
+// A block at a time: what it holds up is the next one's dispatch, and only where decode is the narrower of the two.
+inline void Core::decode(const Block& block) {
+  pace_.dispatch_slot = later(pace_.dispatch_slot, decoded_slot_);
+  // Its queue was empty if the front end had to begin again, and decode waits where it is full.
+  const Cycles before = later(decoded_slot_ + decode_step_, front_until_ << kSlotShift) - decode_step_;
+  const Cycles from = later(before + decode_lead_, pace_.dispatch_slot) - decode_lead_;
+  decoded_slot_ = from + block.slots * decode_step_;
+}
+
+// What a taken branch leads to comes in another cycle than the branch in this slot: the slot before it.
+inline Cycles Core::after_taken(Cycles slot, Cycles cycles, Cycles step) {
+  return later(slot, (((slot >> kSlotShift) + cycles) << kSlotShift) - step);
+}
+
 // How the block ended, for the predictors. A wrong prediction is known when the branch is done.
 inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
   bool right = true;
@@ -377,8 +410,8 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
   if (!right) {
     hold_front_end(branch_done + mispredict_, Cause::kBranch);
   } else if (next != block.fall_through) {
-    // What a taken branch leads to is delivered in another cycle.
-    pace_.dispatch_slot = later(pace_.dispatch_slot, ((pace_.dispatch + taken_) << kSlotShift) - dispatch_step_);
+    decoded_slot_ = after_taken(decoded_slot_, taken_, decode_step_);
+    pace_.dispatch_slot = after_taken(pace_.dispatch_slot, taken_, dispatch_step_);
   }
 }
 

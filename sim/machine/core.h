@@ -113,6 +113,11 @@ class Core {
   struct Delay {
     Cycles cycles = 0;
     Cause cause = Cause::kBase;
+    Blame blame = Blame::kNone;
+  };
+  struct Why {
+    Cause cause = Cause::kBase;
+    Blame blame = Blame::kNone;
   };
   // What an access to memory took, piece by piece.
   struct Answer {
@@ -121,8 +126,11 @@ class Core {
     Cycles translation = 0;
     Cycles rest = 0;
     Cause cause = Cause::kL1;
+    Blame blame = Blame::kNone;
   };
   enum class Queued : uint8_t { kNone, kLoad, kStore };
+
+  Core(unsigned index, const CoreKind& kind, MemorySystem& memory);
 
   template <bool kInOrder>
   Cycles run_uops(const Block& block, std::span<const MemoryAccess> accesses);
@@ -141,7 +149,7 @@ class Core {
   // Stages: core_stages.h.
   template <Queued kQueued>
   Delay dispatch(Pace& pace, bool fused);
-  static Delay lateness(const Pace& pace, Cycles from, Cycles to, Cause cause);
+  static Delay lateness(const Pace& pace, Cycles from, Cycles to, Cause cause, Blame blame = Blame::kNone);
   void enter_next_word(Pace& pace);
   void advance(Cycles to);
   Cycles operands_ready(const Pace& pace, const Uop& uop) const;
@@ -151,7 +159,7 @@ class Core {
   void set_destinations(const Uop& uop, Cycles at);
   void raise_floor(Cycles to);
   Cycles retire(Pace& pace, bool fused, Cycles done);
-  void charge(Cause cause, Cycles cycles);
+  void charge(Cause cause, Cycles cycles, Blame blame = Blame::kNone);
   void charge(Cycles held, Delay late, Cause cause);
   void charge(Cycles held, Delay late, const Answer& answer);
   Word& word_of(Cycles cycle) { return words_[cycle / kWordCycles % kWords]; }
@@ -163,8 +171,12 @@ class Core {
   Answer ask(const MemoryAccess& access, Cycles at);
   template <bool kStore>
   Answer ask_more(const MemoryAccess& access, Cycles at, const Reply& first);
+  Answer ask_locked(const MemoryAccess& access, Cycles at);
+  static Answer answer_of(const Reply& reply, Cycles at);
   static Cycles step_of(uint32_t width);
   void fetch(const Block& block);
+  void decode(const Block& block);
+  static Cycles after_taken(Cycles slot, Cycles cycles, Cycles step);
   void hold_front_end(Cycles until, Cause cause);
   void finish(const Block& block, Address next, Cycles branch_done);
   bool same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses);
@@ -174,7 +186,8 @@ class Core {
 
   // Parameters, as the loop wants them.
   const bool in_order_;
-  const Cycles dispatch_step_, retire_step_;  // from one slot to the next
+  const Cycles decode_step_, dispatch_step_, retire_step_;  // from one slot to the next
+  const Cycles decode_lead_;                                // slots by which decode is ahead of dispatch, at most
   const uint32_t rob_, rob_mask_, scheduler_;
   const Cycles front_end_, taken_, mispredict_, forward_, atomic_, fence_, pause_, l1d_latency_, l1i_latency_;
   std::array<uint32_t, kUopClasses> latency_ = {};
@@ -187,6 +200,7 @@ class Core {
   // The front end.
   Cycles front_until_ = 0;  // nothing is delivered before
   Cause front_cause_ = Cause::kBase;
+  Cycles decoded_slot_ = 0;  // the last that was decoded
   Address fetched_line_ = ~Address{0};
 
   // Execution.
@@ -210,7 +224,7 @@ class Core {
 
   std::array<Cycles, kMostEntries> retire_slots_ = {};  // of the last micro-ops: the reorder buffer
   Queue loads_, stores_;
-  std::array<Cause, kMostEntries> store_causes_ = {};
+  std::array<Why, kMostEntries> store_causes_ = {};
   std::array<Forward, kForwards> forwards_ = {};
   std::array<Word, kWords> words_ = {};  // from dispatch_'s on; before it nothing is left
 };

@@ -33,9 +33,9 @@ template <class Work>
 
 // Of a dispatch that could have been at `from` and is at `to`: of that, what retirement will notice. What is dispatched
 // at `to` retires two cycles later at best; until then, what retired before was not waited for.
-inline Core::Delay Core::lateness(const Pace& pace, Cycles from, Cycles to, Cause cause) {
+inline Core::Delay Core::lateness(const Pace& pace, Cycles from, Cycles to, Cause cause, Blame blame) {
   const Cycles retired = std::min(pace.retired(), to + 2);
-  return {std::min(to - from, to + 2 - retired), cause};
+  return {std::min(to - from, to + 2 - retired), cause, blame};
 }
 
 // Dispatch: when the front end has it and all queues have room. What it came late for is charged when it retires.
@@ -55,7 +55,8 @@ template <Core::Queued kQueued>
   }
   if constexpr (kQueued == Queued::kStore) {
     if (const Cycles free = stores_.free_at(); free > at) [[unlikely]] {
-      late = lateness(pace, at, free, store_causes_[(stores_.next - stores_.size) & stores_.mask]);
+      const Why& why = store_causes_[(stores_.next - stores_.size) & stores_.mask];
+      late = lateness(pace, at, free, why.cause, why.blame);
       at = free;
       slot = at << kSlotShift;
     }
@@ -145,36 +146,42 @@ template <bool kStore>
   const bool crosses = line_of(access.address) != line_of(access.address + access.bytes - (access.bytes != 0));
   if ((reply.translation | reply.fault) != 0 || crosses) [[unlikely]]
     return ask_more<kStore>(access, at, reply);
-  return {.done = reply.ready, .rest = reply.ready - at, .cause = kCauseOf[static_cast<size_t>(reply.level)]};
+  return {.done = reply.ready,
+          .rest = reply.ready - at,
+          .cause = kCauseOf[static_cast<size_t>(reply.level)],
+          .blame = reply.blame};
+}
+
+inline Core::Answer Core::answer_of(const Reply& reply, Cycles at) {
+  const Cycles rest = reply.ready - at - reply.translation - reply.fault;
+  return {reply.ready, reply.fault, reply.translation, rest, kCauseOf[static_cast<size_t>(reply.level)], reply.blame};
 }
 
 template <bool kStore>
 [[gnu::noinline]] Core::Answer Core::ask_more(const MemoryAccess& access, Cycles at, const Reply& first) {
-  const auto answer_of = [at](const Reply& reply) {
-    const Cycles rest = reply.ready - at - reply.translation - reply.fault;
-    return Answer{reply.ready, reply.fault, reply.translation, rest, kCauseOf[static_cast<size_t>(reply.level)]};
-  };
-  Answer answer = answer_of(first);
+  Answer answer = answer_of(first, at);
   const Address last = access.address + access.bytes - (access.bytes != 0);
   for (Address line = line_of(access.address) + 1; line <= line_of(last); ++line) {
     const Address address = line << kLineShift;
-    const Answer more =
-        answer_of(kStore ? memory_.store(index_, address, at, origin_) : memory_.load(index_, address, at, origin_));
+    const Answer more = answer_of(
+        kStore ? memory_.store(index_, address, at, origin_) : memory_.load(index_, address, at, origin_), at);
     if (more.done > answer.done) answer = more;
   }
   return answer;
 }
 
 // What is charged to nothing else is the base's: run() sees to that.
-inline void Core::charge(Cause cause, Cycles cycles) {
+inline void Core::charge(Cause cause, Cycles cycles, Blame blame) {
   counts_->cycles[static_cast<size_t>(cause)] += cycles;
+  if (blame != Blame::kNone) [[unlikely]]
+    counts_->miss_stalls[static_cast<size_t>(blame)] += cycles;
   charged_ += cycles;
 }
 
 [[gnu::always_inline]] inline void Core::charge(Cycles held, Delay late, Cause cause) {
   if (late.cycles != 0) [[unlikely]] {
     const Cycles first = std::min(held, late.cycles);
-    if (late.cause != Cause::kBase) charge(late.cause, first);
+    if (late.cause != Cause::kBase) charge(late.cause, first, late.blame);
     held -= first;
   }
   if (cause != Cause::kBase) charge(cause, held);
@@ -182,16 +189,16 @@ inline void Core::charge(Cause cause, Cycles cycles) {
 
 [[gnu::always_inline]] inline void Core::charge(Cycles held, Delay late, const Answer& answer) {
   if ((late.cycles | answer.fault | answer.translation) != 0) [[unlikely]] {
-    const auto take = [&](Cycles most, Cause cause) {
+    const auto take = [&](Cycles most, Cause cause, Blame blame) {
       const Cycles part = std::min(held, most);
-      if (cause != Cause::kBase) charge(cause, part);
+      if (cause != Cause::kBase) charge(cause, part, blame);
       held -= part;
     };
-    take(late.cycles, late.cause);
-    take(answer.fault, Cause::kPageFault);
-    take(answer.translation, Cause::kTlb);
+    take(late.cycles, late.cause, late.blame);
+    take(answer.fault, Cause::kPageFault, Blame::kNone);
+    take(answer.translation, Cause::kTlb, Blame::kNone);
   }
-  charge(answer.cause, held < answer.rest ? held : answer.rest);
+  charge(answer.cause, held < answer.rest ? held : answer.rest, answer.blame);
 }
 
 }  // namespace annex::sim

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "machine/request.h"
 #include "machine/types.h"
 
 namespace annex::sim {
@@ -29,7 +30,8 @@ struct ExecutionStatistics {
   uint64_t fences = 0;
   uint64_t page_faults = 0;
   uint64_t extra_accesses = 0;
-  std::array<uint64_t, kCauses> cycles = {};  // by Cause
+  std::array<uint64_t, kCauses> cycles = {};       // by Cause
+  std::array<uint64_t, kBlames> miss_stalls = {};  // by Blame
 
   uint64_t all_cycles() const { return std::accumulate(cycles.begin(), cycles.end(), uint64_t{0}); }
 
@@ -54,6 +56,10 @@ struct ExecutionStatistics {
     for (size_t i = 0; i < kCauses; ++i) {
       const std::string cause = name_of(static_cast<Cause>(i));
       visit("cycles." + cause, self.cycles[i], "cycles charged to what held up the oldest instruction");
+    }
+    for (size_t i = 1; i < kBlames; ++i) {
+      const std::string blame = name_of(static_cast<Blame>(i));
+      visit("miss_stalls." + blame, self.miss_stalls[i], "of these: to misses of the L2, by whose part they were");
     }
   }
 };

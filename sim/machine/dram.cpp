@@ -95,9 +95,9 @@ Cycles Dram::read(Address line, Cycles at) {
   return ready;
 }
 
-void Dram::write(Address line, Cycles at) {
+Cycles Dram::write(Address line, Cycles at) {
   ++statistics.writes;
-  buses_[place_of(line).channel].reserve(at + controller_);
+  return buses_[place_of(line).channel].reserve(at + controller_);
 }
 
 void Dram::clear() {

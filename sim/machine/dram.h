@@ -23,7 +23,8 @@ namespace annex::sim {
 
 // A resource that serves one request after the other, remembered by its latest unbroken busy period [from, until).
 // A request within it goes to its end; one before it goes at once (who is that far behind would have come first), so it
-// is never held up by more than one period, all of which began before it.
+// is never held up by more than one period, all of which began before it. What it then takes of the period's own time
+// is added to its end: nothing is ever served faster than the resource can.
 struct BusyPeriod {
   Cycles from = 0;
   Cycles until = 0;
@@ -32,12 +33,16 @@ struct BusyPeriod {
   Cycles start(Cycles at) const { return at < from || at >= until ? at : until; }
 
   // It starts at start(at), and takes `duration`.
-  void occupy(Cycles at, Cycles duration) {
+  void occupy(Cycles at, Cycles duration) { extend(at, start(at) + duration); }
+
+  // What was asked for at `at` keeps the resource until then.
+  void extend(Cycles at, Cycles end) {
     if (at >= until) {
-      *this = {at, at + duration};
+      *this = {at, end};
     } else if (at >= from) {
-      until += duration;
-    } else if (at + duration >= from) {
+      until = end > until ? end : until;
+    } else if (end > from) {
+      until += end - from;
       from = at;
     }
   }
@@ -92,7 +97,8 @@ class Dram {
 
   // When the line, asked for at `at`, has arrived.
   Cycles read(Address line, Cycles at);
-  void write(Address line, Cycles at);
+  // When the bus takes the line.
+  Cycles write(Address line, Cycles at);
   void clear();
 
   DramStatistics statistics;

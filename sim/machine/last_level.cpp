@@ -1,145 +1,238 @@
-// The shared part of MemorySystem: the last-level cache, its directory, and what they ask of cores and of memory.
-#include <bit>
+// The last level and its directory: see last_level.h.
+#include "machine/last_level.h"
 
-#include "machine/memory_system.h"
+#include <algorithm>
 
 namespace annex::sim {
 
-namespace {
+LastLevel::LastLevel(const Machine& machine, Attribution& attribution)
+    : transfer_(machine.coherence.transfer),
+      invalidate_(machine.coherence.invalidate),
+      further_(machine.coherence.further),
+      retry_(machine.coherence.retry),
+      far_(machine.coherence.far),
+      quantum_(machine.quantum),
+      attribution_(attribution),
+      cache_(machine.llc),
+      directory_(cache_.slots()),
+      prefetcher_(machine.llc),
+      dram_(machine) {}
 
-// visit(core) for each bit, from the lowest.
-template <class Visit>
-void each_core(uint64_t cores, Visit&& visit) {
-  for (; cores != 0; cores &= cores - 1) visit(static_cast<unsigned>(std::countr_zero(cores)));
+void LastLevel::attach(Holder& holder) {
+  holders_.push_back(&holder);
+  coherence_.emplace_back();
 }
 
-}  // namespace
+// --- Requests ---
 
-MemorySystem::Fill MemorySystem::from_llc(Side& side, const Request& request, Cycles at) {
-  const bool demand = !request.prefetch;
-  const size_t origin = index_of(request.origin);
-  const Cycles looked_up = at + llc_.latency;
-  if (demand) ++llc_.statistics.accesses[origin][index_of(request.access)];
-
-  Fill fill{looked_up, Level::kLlc, State::kInvalid};
-  Event event = Event::kNone;
-  Slot slot = llc_.find(request.line);
-  if (slot != kNoSlot) {
-    Line& line = llc_[slot];
-    llc_.use(slot);
-    const Cycles there = Cache::arrival(line, looked_up);
-    if (demand && there > looked_up) ++llc_.statistics.late_hits[origin];
-    if (demand && llc_.first_use(line)) event = Event::kFirstUse;
-    fill = from_directory(side, slot, request, there);
-    if (there > looked_up && fill.level == Level::kLlc) fill.level = line.source;
-  } else {
-    if (demand) ++llc_.statistics.misses[origin][index_of(request.access)];
-    slot = from_memory(request, looked_up);
-    fill.ready = llc_[slot].ready;
-    fill.level = Level::kDram;
-    event = Event::kMiss;
+LastLevel::Found LastLevel::look_up(const Request& request, Cycles at) {
+  const Cycles looked_up = at + cache_.latency;
+  if (request.demand()) ++cache_.statistics.accesses[request.requester()][index_of(request.access)];
+  const Slot slot = cache_.find(request.line);
+  if (slot == kNoSlot) {
+    if (request.demand()) ++cache_.statistics.misses[request.requester()][index_of(request.access)];
+    const Slot filled = from_memory(request, looked_up);
+    return {filled, cache_[filled].ready, Event::kMiss};
   }
-  fill.in_llc = slot;
-  if (demand) fill.llc = event;
+  Line& line = cache_[slot];
+  cache_.use(slot);
+  const Cycles there = Cache::arrival(line, looked_up);
+  Event event = Event::kNone;
+  if (request.demand()) {
+    if (there > looked_up) ++cache_.statistics.late_hits[request.requester()];
+    if (line.prefetched) {
+      line.prefetched = false;
+      prefetcher_.used(there > looked_up);
+      event = Event::kFirstUse;
+    }
+  }
+  return {slot, there, event};
+}
 
-  Line& line = llc_[slot];
-  fill.touched = line.toucher == Origin::kAllocator;
-  if (demand) line.toucher = request.origin;
+Fill LastLevel::request(unsigned core, const Request& request, Cycles at) {
+  const Found found = look_up(request, at);
+  Fill fill{found.there, Level::kDram, State::kInvalid};
+  if (found.event != Event::kMiss) {
+    fill = from_cores(core, found.slot, request, found.there);
+    // What other requests brought, and is still on its way.
+    if (fill.level == Level::kLlc && found.there > at + cache_.latency) fill.level = cache_[found.slot].source;
+  }
+  fill.in_llc = found.slot;
+  if (request.demand()) fill.llc = found.event;
 
   // Who has it now. Code is never owned, since it is read by many and written by none.
-  Entry& entry = directory_[slot];
-  const bool alone = (entry.sharers & ~bit_of(side.number)) == 0;
-  const bool own = request.access == Access::kStore || (alone && request.access == Access::kLoad);
-  entry.sharers |= bit_of(side.number);
-  entry.owner = own ? static_cast<int>(side.number) : kNobody;
+  Entry& entry = directory_[found.slot];
+  const bool alone = entry.sharers.without(core).empty();
+  const bool own = request.store() || (alone && request.access == Access::kLoad);
+  entry.sharers.insert(core);
+  entry.owner = own ? static_cast<int>(core) : kNobody;
   fill.state = own ? State::kExclusive : State::kShared;
+  if (own) entry.busy.extend(at + cache_.latency, fill.ready + cache_.latency);
   return fill;
 }
 
-MemorySystem::Fill MemorySystem::from_directory(Side& side, Slot slot, const Request& request, Cycles at) {
+// When a request that could be served at `at` is, where the line is busy.
+Cycles LastLevel::turn(const BusyPeriod& busy, Cycles at) const {
+  const Cycles start = busy.start(at);
+  if (retry_ == 0 || start == at) return start;
+  return at + (start - at + retry_ - 1) / retry_ * retry_;
+}
+
+Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cycles at) {
   Entry& entry = directory_[slot];
-  const bool store = request.access == Access::kStore;
-  const size_t origin = index_of(request.origin);
-  const uint64_t others = entry.sharers & ~bit_of(side.number);
-  const Cycles start = entry.busy.start(at);
-  side.coherence.queue_cycles[origin] += start - at;
+  CoherenceStatistics& statistics = coherence_[core];
+  const CoreSet others = entry.sharers.without(core);
+  if (others.empty()) return {at, Level::kLlc, State::kInvalid};
+  const Cycles start = turn(entry.busy, at);
+  statistics.queue_cycles[request.requester()] += start - at;
 
   Cycles takes = 0;
-  if (entry.owner != kNobody && others != 0) {
+  const bool owned = entry.owner != kNobody;
+  if (owned) {
     takes = transfer_;
-    ++side.coherence.transfers[origin];
-  } else if (store && others != 0) {
-    takes = invalidate_;
+    ++statistics.transfers[request.requester()];
+  } else if (request.store()) {
+    takes = invalidate_ + (others.count() - 1) * further_;
   } else {
     return {start, start > at ? Level::kPeer : Level::kLlc, State::kInvalid};
   }
-  entry.busy.occupy(at, takes);
-  each_core(others, [&](unsigned other) {
-    ++sides_[other].coherence.asked;
-    if (store) {
-      const Cycles got = take_from(sides_[other], slot);
-      ++side.coherence.invalidated[origin];
-      side.coherence.contended += got + quantum_ > at;
+  if (!request.store()) entry.busy.extend(at, start + takes);  // else it is the requester's until its access is done
+  others.each([&](unsigned other) {
+    ++coherence_[other].asked;
+    Cycles got;
+    if (request.store()) {
+      got = take_from(other, slot);
+      ++statistics.invalidated[request.requester()];
+      statistics.contended += got + quantum_ > at;
     } else {
-      downgrade(sides_[other], slot);
+      const Holder::Answer answer = holders_[other]->share(cache_.line_in(slot));
+      if (answer.modified) cache_[slot].state = State::kModified;
+      got = answer.got;
     }
+    statistics.received += owned && got + quantum_ > at;
   });
   return {start + takes, Level::kPeer, State::kInvalid};
 }
 
-Cycles MemorySystem::take_from(Side& side, Slot llc_slot) {
-  const Slot slot = side.l2.find(llc_.line_in(llc_slot));
-  take_from_l1s(side, slot);
-  llc_[llc_slot].toucher = side.l2[slot].toucher;
-  if (side.l2[slot].state == State::kModified) llc_[llc_slot].state = State::kModified;
-  const Cycles got = side.l2[slot].ready;
-  side.l2.remove(slot);
-  ++side.l2.statistics.invalidations;
-  directory_[llc_slot].sharers &= ~bit_of(side.number);
-  directory_[llc_slot].owner = kNobody;
-  return got;
+Cycles LastLevel::take_from(unsigned core, Slot slot) {
+  const Holder::Answer answer = holders_[core]->take(cache_.line_in(slot));
+  if (answer.modified) cache_[slot].state = State::kModified;
+  directory_[slot].sharers.erase(core);
+  directory_[slot].owner = kNobody;
+  return answer.got;
 }
 
-void MemorySystem::downgrade(Side& side, Slot llc_slot) {
-  Line& below = llc_[llc_slot];
-  for (Cache* cache : {&side.l2, &side.l1d}) {
-    const Slot slot = cache->find(llc_.line_in(llc_slot));
-    if (slot == kNoSlot) continue;
-    Line& line = (*cache)[slot];
-    if (line.state == State::kModified) below.state = State::kModified;
-    line.state = State::kShared;
-    below.toucher = line.toucher;  // in the end the L1D's, if it has the line
+void LastLevel::evicted(unsigned core, Slot slot, bool modified, bool kept) {
+  if (modified) cache_[slot].state = State::kModified;
+  if (!kept) directory_[slot].sharers.erase(core);
+  directory_[slot].owner = kNobody;  // if there was one, it was this core
+}
+
+// --- Locked instructions ---
+
+void LastLevel::keep(Address line, Cycles from, Cycles until) {
+  if (const Slot slot = cache_.find(line); slot != kNoSlot) directory_[slot].busy.extend(from, until + cache_.latency);
+}
+
+Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
+  const Found found = look_up(request, at);
+  Entry& entry = directory_[found.slot];
+  CoherenceStatistics& statistics = coherence_[core];
+  ++statistics.far[request.requester()];
+  const Cycles start = turn(entry.busy, found.there);
+  statistics.queue_cycles[request.requester()] += start - found.there;
+  const CoreSet others = entry.sharers.without(core);
+  Cycles takes = far_;
+  if (!others.empty()) {
+    takes += entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * further_;
+    statistics.invalidated[request.requester()] += others.count();
   }
+  const CoreSet all = entry.sharers;
+  all.each([&](unsigned other) {
+    if (other != core) ++coherence_[other].asked;
+    take_from(other, found.slot);
+  });
+  entry.busy.extend(found.there, start + takes);
+  cache_[found.slot].state = State::kModified;
+  const Level level = start > found.there || !others.empty() ? Level::kPeer
+                      : found.event == Event::kMiss          ? Level::kDram
+                                                             : Level::kLlc;
+  Fill fill{start + takes, level, State::kInvalid};
+  if (request.demand()) fill.llc = found.event;
+  return fill;
 }
 
-Slot MemorySystem::from_memory(const Request& request, Cycles at) {
-  const Mshrs::Grant grant = llc_.start_miss(at, request.prefetch);
-  const Cycles ready = dram_.read(request.line, grant.start);
-  llc_.mshrs.hold(grant, ready);
+// --- Memory ---
 
-  const Slot slot = llc_.victim(request.line);
-  if (!llc_.empty(slot)) evict_from_llc(slot, request.origin, grant.start);
-  Line& line = llc_.place(slot, request.line);
-  line.arrives(at, ready, Level::kDram);
+Slot LastLevel::from_memory(const Request& request, Cycles at) {
+  const Mshrs::Grant grant = cache_.start_miss(at, request.prefetch);
+  const Cycles ready = request.whole ? grant.start : dram_.read(request.line, grant.start);
+  cache_.mshrs.hold(grant, ready);
+
+  const Slot slot = cache_.victim(request.line);
+  if (!cache_.empty(slot)) evict(slot, request, grant.start);
+  Line& line = cache_.place(slot, request.line);
+  line.arrives(at, {.ready = ready, .level = Level::kDram, .state = State::kShared});
   line.state = State::kShared;
-  line.toucher = touched_by_allocator_.erase(request.line) ? Origin::kAllocator : Origin::kProgram;
   directory_[slot] = {};
   return slot;
 }
 
-void MemorySystem::evict_from_llc(Slot slot, Origin cause, Cycles at) {
-  const Address address = llc_.line_in(slot);
-  ++llc_.statistics.evictions[index_of(cause)];
-  each_core(directory_[slot].sharers, [&](unsigned core) {
-    take_from(sides_[core], slot);
-    if (cause == Origin::kAllocator) sides_[core].evicted_by_allocator.insert(address);
+void LastLevel::evict(Slot slot, const Request& cause, Cycles at) {
+  const Address line = cache_.line_in(slot);
+  ++cache_.statistics.evictions[cause.requester()];
+  const CoreSet sharers = directory_[slot].sharers;
+  sharers.each([&](unsigned core) {
+    take_from(core, slot);
+    attribution_.evicted(core, line, cause.origin);
   });
-  if (llc_[slot].state == State::kModified) {
-    ++llc_.statistics.write_backs[index_of(cause)];
-    dram_.write(address, at);
+  if (cache_[slot].state == State::kModified) {
+    ++cache_.statistics.write_backs[cause.requester()];
+    dram_.write(line, at);
   }
-  if (llc_[slot].toucher == Origin::kAllocator) touched_by_allocator_.insert(address);
-  llc_.remove(slot);
+  cache_.remove(slot);
+}
+
+Cycles LastLevel::write_around(Address line, Cycles at) {
+  if (const Slot slot = cache_.find(line); slot != kNoSlot) {
+    const CoreSet sharers = directory_[slot].sharers;
+    sharers.each([&](unsigned core) { take_from(core, slot); });
+    directory_[slot] = {};
+    cache_.remove(slot);
+  }
+  return dram_.write(line, at);
+}
+
+void LastLevel::prefetch_after(const Request& request, Event event, Cycles at) {
+  if (!prefetcher_.active() || event == Event::kNone) return;
+  Request ahead = request;
+  ahead.prefetch = true;
+  const Prefetcher::Lines lines = prefetcher_.observe(request.line, event == Event::kMiss);
+  for (size_t i = 0; i < lines.count; ++i) {
+    ahead.line = lines.line[i];
+    if (cache_.find(ahead.line) != kNoSlot) continue;
+    if (!cache_.mshrs.available(at)) {
+      ++prefetcher_.statistics.dropped;
+      continue;
+    }
+    ++prefetcher_.statistics.issued;
+    cache_[from_memory(ahead, at)].prefetched = true;
+  }
+}
+
+void LastLevel::clear() {
+  cache_.clear();
+  std::fill(directory_.begin(), directory_.end(), Entry{});
+  prefetcher_.clear();
+  dram_.clear();
+  reset_statistics();
+}
+
+void LastLevel::reset_statistics() {
+  cache_.statistics = {};
+  prefetcher_.statistics = {};
+  dram_.statistics = {};
+  std::fill(coherence_.begin(), coherence_.end(), CoherenceStatistics{});
 }
 
 }  // namespace annex::sim

@@ -31,7 +31,7 @@ class Reader {
 
   template <class Number>
   void operator()(const std::string& name, Number& value, double least, double most, std::string_view unit,
-                  std::string_view) {
+                  std::string_view, std::string_view) {
     const auto node = find(name);
     if (!node) return;
     const auto number = node.template value<double>();
@@ -44,7 +44,7 @@ class Reader {
     }
     value = static_cast<Number>(*number);
   }
-  void operator()(const std::string& name, std::string& value, Choices choices, std::string_view) {
+  void operator()(const std::string& name, std::string& value, Choices choices, std::string_view, std::string_view) {
     const auto node = find(name);
     if (!node) return;
     const auto text = node.template value<std::string>();
@@ -85,6 +85,36 @@ class Reader {
   std::set<std::string> known_;
 };
 
+// Cores of other kinds: what a table doesn't say is the main cores', so far as the file has been read.
+void read_kinds(const toml::array* kinds, const std::string& where, Machine& machine,
+                std::vector<std::string>& problems) {
+  machine.others.clear();
+  if (kinds == nullptr || !kinds->is_homogeneous(toml::node_type::table)) {
+    problems.push_back(fmt::format("{}kind: must be tables: [[kind]]", where));
+    return;
+  }
+  for (const toml::node& node : *kinds) {
+    const toml::table& table = *node.as_table();
+    OtherCores kind;
+    static_cast<CoreKind&>(kind) = machine;
+    kind.name = table["name"].value_or(fmt::format("{}", machine.others.size() + 1));
+    const std::string here = fmt::format("{}kind {}: ", where, kind.name);
+    Reader own(&table, here, problems);
+    own.allow("name");
+    OtherCores::each(kind, own);
+    CoreKind::each_group(kind, [&](const std::string& name, auto& group, std::string_view) {
+      own.allow(name);
+      const toml::node_view found = table[name];
+      if (found && !found.is_table()) problems.push_back(fmt::format("{}{}: must be a table", here, name));
+      Reader reader(found.as_table(), fmt::format("{}{}.", here, name), problems);
+      std::remove_reference_t<decltype(group)>::each(group, reader);
+    });
+    machine.others.push_back(std::move(kind));
+  }
+  std::stable_partition(machine.others.begin(), machine.others.end(),
+                        [](const OtherCores& kind) { return kind.run_threads(); });
+}
+
 void read(const std::string& path, const std::string& presets, Machine& machine, std::vector<std::string>& problems,
           int depth) {
   if (!std::filesystem::is_regular_file(path)) {
@@ -121,6 +151,8 @@ void read(const std::string& path, const std::string& presets, Machine& machine,
     Reader reader(node.as_table(), fmt::format("{}{}.", where, name), problems);
     std::remove_reference_t<decltype(group)>::each(group, reader);
   });
+  own.allow("kind");
+  if (table.contains("kind")) read_kinds(table["kind"].as_array(), where, machine, problems);
 }
 
 }  // namespace
@@ -146,11 +178,20 @@ nlohmann::json to_json(const Machine& machine) {
       }
     };
   };
+  const auto group_into = [&](nlohmann::json& to) {
+    return [&](const std::string& name, const auto& group, std::string_view) {
+      std::remove_cvref_t<decltype(group)>::each(group, into(to[name]));
+    };
+  };
   Machine::each(machine, into(out));
-  Machine::each_group(machine, [&](const std::string& name, const auto& group, std::string_view) {
-    nlohmann::json& at = out[name];
-    std::remove_cvref_t<decltype(group)>::each(group, into(at));
-  });
+  Machine::each_group(machine, group_into(out));
+  out["thread_cores"] = machine.thread_cores();
+  for (const OtherCores& kind : machine.others) {
+    nlohmann::json one = {{"name", kind.name}};
+    OtherCores::each(kind, into(one));
+    CoreKind::each_group(kind, group_into(one));
+    out["kind"].push_back(std::move(one));
+  }
   return out;
 }
 
@@ -161,11 +202,14 @@ struct Describer {
   const std::string group;
 
   void operator()(const std::string& name, const auto& value, double least, double most, std::string_view unit,
-                  std::string_view meaning) const {
-    out += fmt::format("| `{}{}` | {} | {} | {:g} to {:g} | {} |\n", group, name, value, unit, least, most, meaning);
+                  std::string_view meaning, std::string_view source) const {
+    out += fmt::format("| `{}{}` | {} | {} | {:g} to {:g} | {} | {} |\n", group, name, value, unit, least, most,
+                       meaning, source);
   }
-  void operator()(const std::string& name, const std::string& value, Choices choices, std::string_view meaning) const {
-    out += fmt::format("| `{}{}` | {} | | {} | {} |\n", group, name, value, fmt::join(choices, ", "), meaning);
+  void operator()(const std::string& name, const std::string& value, Choices choices, std::string_view meaning,
+                  std::string_view source) const {
+    out += fmt::format("| `{}{}` | {} | | {} | {} | {} |\n", group, name, value, fmt::join(choices, ", "), meaning,
+                       source);
   }
 };
 
@@ -173,12 +217,16 @@ struct Describer {
 
 std::string describe_parameters() {
   const Machine machine;
-  std::string out = "| parameter | default | unit | values | what it is |\n|---|---|---|---|---|\n";
+  std::string out =
+      "| parameter | default | unit | values | what it is | source of the default |\n|---|---|---|---|---|---|\n";
   Machine::each(machine, Describer{out, ""});
   Machine::each_group(machine, [&](const std::string& name, const auto& group, std::string_view what) {
-    out += fmt::format("| **{}** | | | | {} |\n", name, what);
+    out += fmt::format("| **{}** | | | | {} | |\n", name, what);
     std::remove_cvref_t<decltype(group)>::each(group, Describer{out, name + "."});
   });
+  out += "| **[[kind]]** | | | | cores of another kind, with a name; beside these, any group of the main cores | |\n";
+  const OtherCores other;
+  OtherCores::each(other, Describer{out, "kind."});
   return out;
 }
 

@@ -9,17 +9,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<const char*, kOrigins> kOriginNames = {"program", "allocator"};
+constexpr std::array<const char*, 2> kOriginNames = {"program", "allocator"};
+constexpr std::array<const char*, kRequesters> kRequesterNames = {"program", "allocator", "kernel"};
 constexpr std::array<const char*, kAccesses> kAccessNames = {"load", "store", "fetch"};
 constexpr std::array<const char*, kFaults> kFaultNames = {"none", "anonymous", "file", "huge"};
 
 json value_of(uint64_t value) { return value; }
-
-json value_of(const PerOrigin& values) {
-  json object;
-  for (size_t i = 0; i < kOrigins; ++i) object[kOriginNames[i]] = values[i];
-  return object;
-}
 
 template <size_t n>
 json named(const std::array<uint64_t, n>& values, const std::array<const char*, n>& names) {
@@ -28,15 +23,18 @@ json named(const std::array<uint64_t, n>& values, const std::array<const char*, 
   return object;
 }
 
+json value_of(const std::array<uint64_t, 2>& values) { return named(values, kOriginNames); }
+json value_of(const PerRequester& values) { return named(values, kRequesterNames); }
+
 json value_of(const PerAccess& values) {
   json object;
-  for (size_t i = 0; i < kOrigins; ++i) object[kOriginNames[i]] = named(values[i], kAccessNames);
+  for (size_t i = 0; i < kRequesters; ++i) object[kRequesterNames[i]] = named(values[i], kAccessNames);
   return object;
 }
 
-json value_of(const std::array<std::array<uint64_t, kFaults>, kOrigins>& values) {
+json value_of(const std::array<std::array<uint64_t, kFaults>, 2>& values) {
   json object;
-  for (size_t i = 0; i < kOrigins; ++i) {
+  for (size_t i = 0; i < kOriginNames.size(); ++i) {
     object[kOriginNames[i]] = named(values[i], kFaultNames);
     object[kOriginNames[i]].erase("none");
   }
@@ -59,9 +57,10 @@ uint64_t sum(const PerAccess& values) {
   return total;
 }
 
-json cache(const CacheStatistics& statistics) {
-  json object = group(statistics);
-  object["hits"] = sum(statistics.accesses) - sum(statistics.misses);
+json cache(const Cache& from, const Prefetcher& prefetcher) {
+  json object = group(from.statistics);
+  object["hits"] = sum(from.statistics.accesses) - sum(from.statistics.misses);
+  if (prefetcher.active()) object["prefetcher"] = group(prefetcher.statistics);
   return object;
 }
 
@@ -69,24 +68,25 @@ json cache(const CacheStatistics& statistics) {
 
 void MemorySystem::to_json(json& object, Cycles at) const {
   object["cores"] = json::array();
-  for (const Side& side : sides_) {
+  for (const auto& side : sides_) {
+    const PrivateCaches& caches = side->caches;
     json core;
-    core["l1i"] = cache(side.l1i.statistics);
-    core["l1d"] = cache(side.l1d.statistics);
-    core["l2"] = cache(side.l2.statistics);
+    core["l1i"] = cache(caches.l1i, caches.l1i_prefetcher);
+    core["l1d"] = cache(caches.l1d, caches.l1d_prefetcher);
+    if (caches.l2) core["l2"] = cache(*caches.l2, caches.l2_prefetcher);
     // Each demand access to an L1 is one to its TLB; each miss there, one to the second TLB.
-    core["itlb"] = group(side.itlb.statistics);
-    core["itlb"]["accesses"] = sum(side.l1i.statistics.accesses);
-    core["dtlb"] = group(side.dtlb.statistics);
-    core["dtlb"]["accesses"] = sum(side.l1d.statistics.accesses);
-    core["stlb"] = group(side.stlb.statistics);
-    core["coherence"] = group(side.coherence);
-    core["l2_misses"] = group(side.share_misses);
-    core["l2_miss_cycles"] = group(side.share_cycles);
+    core["itlb"] = group(side->itlb.statistics);
+    core["itlb"]["accesses"] = sum(caches.l1i.statistics.accesses);
+    core["dtlb"] = group(side->dtlb.statistics);
+    core["dtlb"]["accesses"] = sum(caches.l1d.statistics.accesses);
+    core["stlb"] = group(side->stlb.statistics);
+    core["coherence"] = group(coherence(caches.number));
+    core["l2_misses"] = group(attribution_.misses(caches.number));
+    core["l2_miss_cycles"] = group(attribution_.miss_times(caches.number));
     object["cores"].push_back(std::move(core));
   }
-  object["llc"] = cache(llc_.statistics);
-  object["dram"] = group(dram_.statistics);
+  object["llc"] = cache(last_level_.cache(), last_level_.prefetcher());
+  object["dram"] = group(dram());
   object["pages"] = group(pages_.statistics);
   object["pages"]["resident"] = pages_.resident_bytes();
   object["pages"]["average_resident"] = pages_.average_resident(at);

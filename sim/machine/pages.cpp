@@ -18,7 +18,8 @@ bool Pages::Chunk::any() const {
 }
 
 Pages::Pages(const Machine& machine)
-    : policy_(machine.pages.huge_pages == "never"     ? Policy::kNever
+    : lock(machine.system.mmap_lock),
+      policy_(machine.pages.huge_pages == "never"     ? Policy::kNever
               : machine.pages.huge_pages == "madvise" ? Policy::kMadvise
                                                       : Policy::kAlways) {}
 
@@ -173,14 +174,30 @@ void Pages::erase_regions(Address from, Address to) {
 
 void Pages::insert_region(Address from, const Region& region) { merge(regions_.emplace(from, region).first); }
 
+template <class Visit>
+void Pages::each_chunk(Address from, Address to, Visit&& visit) {
+  const auto part_of = [&](Address number, Chunk& chunk) {
+    if (!chunk.any()) return;
+    const Address base = number << (kHugePageShift - kPageShift);
+    visit(chunk, std::max(page_of(from), base), std::min(page_of(to), base + kPagesInChunk));
+  };
+  const Address first = from >> kHugePageShift;
+  const Address last = (to - 1) >> kHugePageShift;
+  if (last - first < chunks_.count()) {
+    for (Address number = first; number <= last; ++number) {
+      if (Chunk* chunk = chunks_.find(number)) part_of(number, *chunk);
+    }
+  } else {
+    chunks_.each([&](Address number, Chunk& chunk) {
+      if (number >= first && number <= last) part_of(number, chunk);
+    });
+  }
+}
+
 uint64_t Pages::give_back(Address from, Address to, Cycles at) {
   pass_time(at);
   uint64_t pages = 0;
-  const auto from_chunk = [&](Address number, Chunk& chunk) {
-    if (!chunk.any()) return;
-    const Address base = number << (kHugePageShift - kPageShift);
-    const Address first = std::max(page_of(from), base);
-    const Address last = std::min(page_of(to), base + kPagesInChunk);
+  each_chunk(from, to, [&](Chunk& chunk, Address first, Address last) {
     if (chunk.huge) {
       if (last - first == kPagesInChunk) {
         chunk = {};
@@ -198,18 +215,17 @@ uint64_t Pages::give_back(Address from, Address to, Cycles at) {
       resident_ -= kPageBytes;
       statistics.given_back += kPageBytes;
     }
-  };
-  const Address first = from >> kHugePageShift;
-  const Address last = (to - 1) >> kHugePageShift;
-  if (last - first < chunks_.count()) {
-    for (Address number = first; number <= last; ++number) {
-      if (Chunk* chunk = chunks_.find(number)) from_chunk(number, *chunk);
-    }
-  } else {
-    chunks_.each([&](Address number, Chunk& chunk) {
-      if (number >= first && number <= last) from_chunk(number, chunk);
-    });
-  }
+  });
+  return pages;
+}
+
+uint64_t Pages::resident_pages(Address from, Address to) {
+  uint64_t pages = 0;
+  if (down(from) >= up(to)) return 0;
+  each_chunk(down(from), up(to), [&](const Chunk& chunk, Address first, Address last) {
+    if (chunk.huge) ++pages;
+    for (Address page = first; page < last && !chunk.huge; ++page) pages += chunk.resident(page) ? 1 : 0;
+  });
   return pages;
 }
 

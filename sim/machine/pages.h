@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "machine/mmap_lock.h"
 #include "machine/parameters.h"
 #include "machine/types.h"
 
@@ -139,6 +140,8 @@ class Pages {
   uint64_t remap(Address from, uint64_t from_bytes, Address to, uint64_t to_bytes, Cycles at = 0);
 
   bool resident(Address address) const;
+  // Of either size, of which a part lies there.
+  uint64_t resident_pages(Address from, Address to);
   uint64_t resident_bytes() const { return resident_; }
   uint64_t mapped_bytes() const;
   // Mean over the time since the statistics were reset.
@@ -147,6 +150,7 @@ class Pages {
   void reset_statistics(Cycles at);
 
   PageStatistics statistics;
+  MmapLock lock;  // of calls that change them, and of page faults
 
  private:
   static constexpr uint64_t kHugeBytes = uint64_t{1} << kHugePageShift;
@@ -173,6 +177,9 @@ class Pages {
   };
 
   Touched fault(Address address, Cycles at, Origin origin);
+  // visit(chunk, first, last): of each chunk that has resident pages in a range, the range's own pages in it.
+  template <class Visit>
+  void each_chunk(Address from, Address to, Visit&& visit);
   const Regions::value_type* region_of(Address address) const;
   bool huge_allowed(const Region& region) const;
   void cut(Address at);                  // splits the region that contains `at`, so that one starts there

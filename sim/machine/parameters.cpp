@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "machine/request.h"
+
 namespace annex::sim {
 
 const char* name_of(Cause cause) {
@@ -21,48 +23,113 @@ const char* name_of(UopClass kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+const char* CoreParameters::source_of(UopClass kind) {
+  switch (kind) {
+    case UopClass::kLoad:
+    case UopClass::kStore:
+    case UopClass::kMicrocode:
+    case UopClass::kFence:
+    case UopClass::kPause:
+      return "assumed";
+    default:
+      return "Agner Fog's tables, Haswell";
+  }
+}
+
+const char* name_of(Blame blame) {
+  static constexpr const char* kNames[kBlames] = {"none", "inside", "evicted", "touched", "evicted_and_touched",
+                                                  "other"};
+  return kNames[static_cast<size_t>(blame)];
+}
+
+uint32_t Machine::all_cores() const {
+  uint32_t sum = cores;
+  for (const OtherCores& kind : others) sum += kind.cores;
+  return sum;
+}
+
+uint32_t Machine::thread_cores() const {
+  uint32_t sum = cores;
+  for (const OtherCores& kind : others) sum += kind.run_threads() ? kind.cores : 0;
+  return sum;
+}
+
+const CoreKind& Machine::kind_of(unsigned core) const {
+  uint32_t first = cores;
+  if (core < first) return *this;
+  for (const OtherCores& kind : others) {
+    first += kind.cores;
+    if (core < first) return kind;
+  }
+  return *this;
+}
+
+namespace {
+
+using Problems = std::vector<std::string>;
+
+void check_cache(const std::string& name, const CacheParameters& c, Problems& problems) {
+  const uint64_t set = uint64_t{c.ways} << kLineShift;
+  if (c.bytes != 0 && c.bytes % set == 0 && std::has_single_bit(c.bytes / set)) return;
+  problems.push_back(
+      fmt::format("{}: bytes = {} is not a power of two of sets of {} ways x {} bytes; {} or {} would be", name,
+                  c.bytes, c.ways, 1 << kLineShift, set * std::bit_floor(std::max<uint64_t>(c.bytes / set, 1)),
+                  set * std::bit_ceil(c.bytes / set + 1)));
+}
+
+void check_tlb(const std::string& name, const TlbParameters& t, Problems& problems) {
+  if (t.entries % t.ways == 0 && std::has_single_bit(t.entries / t.ways)) return;
+  problems.push_back(fmt::format("{}: entries = {} is not a power of two of sets of {} ways", name, t.entries, t.ways));
+}
+
+void check_power(const std::string& name, uint64_t value, Problems& problems) {
+  if (!std::has_single_bit(value)) problems.push_back(fmt::format("{} = {} is not a power of two", name, value));
+}
+
+// `where`: "" for the main cores, else "kind NAME: ".
+void check_kind(const std::string& where, const CoreKind& kind, Problems& problems) {
+  check_cache(where + "l1i", kind.l1i, problems);
+  check_cache(where + "l1d", kind.l1d, problems);
+  if (kind.has_l2()) check_cache(where + "l2", kind.l2, problems);
+  check_tlb(where + "itlb", kind.itlb, problems);
+  check_tlb(where + "dtlb", kind.dtlb, problems);
+  check_tlb(where + "stlb", kind.stlb, problems);
+  check_power(where + "predictor.btb", kind.predictor.btb, problems);
+  if (kind.has_l2() && kind.l2.bytes < kind.l1i.bytes + kind.l1d.bytes) {
+    problems.push_back(fmt::format("{}l2: bytes = {} is less than l1i and l1d together ({}), which it must contain",
+                                   where, kind.l2.bytes, kind.l1i.bytes + kind.l1d.bytes));
+  }
+  if (kind.core.load_queue > kind.core.rob) {
+    problems.push_back(fmt::format("{}core: load_queue is larger than rob", where));
+  }
+}
+
+uint64_t own_bytes(const CoreKind& kind) { return kind.has_l2() ? kind.l2.bytes : kind.l1i.bytes + kind.l1d.bytes; }
+
+}  // namespace
+
 std::vector<std::string> problems_of(const Machine& machine) {
-  std::vector<std::string> problems;
-  const auto cache = [&](const char* name, const CacheParameters& c) {
-    const uint64_t set = uint64_t{c.ways} << kLineShift;
-    if (c.bytes % set != 0 || !std::has_single_bit(c.bytes / set)) {
-      problems.push_back(
-          fmt::format("{}: bytes = {} is not a power of two of sets of {} ways x {} bytes; {} or {} would be", name,
-                      c.bytes, c.ways, 1 << kLineShift, set * std::bit_floor(std::max<uint64_t>(c.bytes / set, 1)),
-                      set * std::bit_ceil(c.bytes / set + 1)));
-    }
-  };
-  const auto tlb = [&](const char* name, const TlbParameters& t) {
-    if (t.entries % t.ways != 0 || !std::has_single_bit(t.entries / t.ways)) {
-      problems.push_back(
-          fmt::format("{}: entries = {} is not a power of two of sets of {} ways", name, t.entries, t.ways));
-    }
-  };
-  const auto power = [&](const char* name, uint64_t value) {
-    if (!std::has_single_bit(value)) problems.push_back(fmt::format("{} = {} is not a power of two", name, value));
-  };
-  cache("l1i", machine.l1i);
-  cache("l1d", machine.l1d);
-  cache("l2", machine.l2);
-  cache("llc", machine.llc);
-  tlb("itlb", machine.itlb);
-  tlb("dtlb", machine.dtlb);
-  tlb("stlb", machine.stlb);
-  power("predictor.btb", machine.predictor.btb);
-  power("dram.channels", machine.dram.channels);
-  power("dram.ranks", machine.dram.ranks);
-  power("dram.banks", machine.dram.banks);
-  power("dram.row_bytes", machine.dram.row_bytes);
-  if (machine.l2.bytes < machine.l1i.bytes + machine.l1d.bytes) {
-    problems.push_back(fmt::format("l2: bytes = {} is less than l1i and l1d together ({}), which it must contain",
-                                   machine.l2.bytes, machine.l1i.bytes + machine.l1d.bytes));
+  Problems problems;
+  check_kind("", machine, problems);
+  uint64_t own = own_bytes(machine) * machine.cores;
+  for (const OtherCores& kind : machine.others) {
+    check_kind(fmt::format("kind {}: ", kind.name), kind, problems);
+    own += own_bytes(kind) * kind.cores;
   }
-  if (machine.llc.bytes < machine.l2.bytes * machine.cores) {
+  check_cache("llc", machine.llc, problems);
+  check_power("dram.channels", machine.dram.channels, problems);
+  check_power("dram.ranks", machine.dram.ranks, problems);
+  check_power("dram.banks", machine.dram.banks, problems);
+  check_power("dram.row_bytes", machine.dram.row_bytes, problems);
+  if (machine.llc.bytes < own) {
     problems.push_back(
-        fmt::format("llc: bytes = {} is less than the l2 of {} cores together ({}), which it must contain",
-                    machine.llc.bytes, machine.cores, machine.l2.bytes * machine.cores));
+        fmt::format("llc: bytes = {} is less than the caches of {} cores together ({}), which it must "
+                    "contain",
+                    machine.llc.bytes, machine.all_cores(), own));
   }
-  if (machine.core.load_queue > machine.core.rob) problems.push_back("core: load_queue is larger than rob");
+  if (machine.all_cores() > kMaxCores) {
+    problems.push_back(fmt::format("{} cores of all kinds, more than {}", machine.all_cores(), kMaxCores));
+  }
   return problems;
 }
 

@@ -1,8 +1,9 @@
 // A machine is data: every parameter of every unit, with its unit of measure, bounds and meaning, in one place. Read
 // from TOML, checked, and written back as JSON and as documentation by one visitor for each group.
 //
-// A group's each(self, visit) calls visit(name, member, least, most, unit, meaning) for each parameter; for a choice
-// among names, visit(name, member, choices, meaning).
+// A group's each(self, visit) calls visit(name, member, least, most, unit, meaning, source) for each parameter; for a
+// choice among names, visit(name, member, choices, meaning, source). The source is that of the default: a paper's
+// section, a manual, another simulator's default, or "assumed" where there is none.
 #pragma once
 
 #include <array>
@@ -26,15 +27,22 @@ struct CacheParameters {
   uint32_t latency = 4;
   uint32_t mshrs = 16;
   std::string prefetcher = "none";
+  uint32_t prefetch_degree = 2;
+  uint32_t prefetch_streams = 64;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("bytes", self.bytes, 64, uint64_t{1} << 40, "bytes", "capacity; ways x 64 bytes x a power of two of sets");
-    visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used");
-    visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it");
-    visit("mshrs", self.mshrs, 1, 256, "lines", "misses outstanding at once");
+    visit("bytes", self.bytes, 0, uint64_t{1} << 40, "bytes",
+          "capacity; ways x 64 bytes x a power of two of sets; of an l2, 0: the core has none", "SpeedMalloc Table 2");
+    visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used", "SpeedMalloc Table 2");
+    visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it",
+          "SpeedMalloc Table 2");
+    visit("mshrs", self.mshrs, 1, 256, "lines", "misses outstanding at once",
+          "assumed; l1d's as Haswell's fill buffers (Intel 64 optimization manual)");
     visit("prefetcher", self.prefetcher, Choices{"none", "next-line", "stride"},
-          "what is fetched ahead on a demand access");
+          "what is fetched ahead on a demand access", "gem5's caches have none by default");
+    visit("prefetch_degree", self.prefetch_degree, 1, 16, "lines", "that the stride prefetcher runs ahead", "assumed");
+    visit("prefetch_streams", self.prefetch_streams, 1, 4096, "pages", "whose strides it knows at a time", "assumed");
   }
 };
 
@@ -45,14 +53,18 @@ struct TlbParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("entries", self.entries, 1, 1 << 20, "pages", "capacity, for pages of either size; ways x a power of two");
-    visit("ways", self.ways, 1, 1 << 20, "ways", "associativity");
-    visit("latency", self.latency, 0, 1000, "cycles", "of a look-up here after a miss before it; 0: hidden");
+    visit("entries", self.entries, 1, 1 << 20, "pages", "capacity, for pages of either size; ways x a power of two",
+          "Intel 64 optimization manual: Haswell's first level, Skylake's second");
+    visit("ways", self.ways, 1, 1 << 20, "ways", "associativity",
+          "Intel 64 optimization manual: Haswell's first level, Skylake's second");
+    visit("latency", self.latency, 0, 1000, "cycles", "of a look-up here after a miss before it; 0: hidden", "assumed");
   }
 };
 
 struct CoreParameters {
   std::string kind = "out-of-order";
+  uint32_t decode = 4;
+  uint32_t decode_queue = 56;
   uint32_t width = 4;
   uint32_t retire_width = 4;
   uint32_t rob = 192;
@@ -72,28 +84,44 @@ struct CoreParameters {
   std::array<uint32_t, kUopClasses> ports = {0xff, 0x63, 0x41, 0x02, 0x01, 0x41, 0x0c, 0x10,
                                              0x23, 0x02, 0x03, 0x01, 0x21, 0xff, 0xff};
 
+  // Of latency, busy and ports.
+  static const char* source_of(UopClass kind);
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("kind", self.kind, Choices{"out-of-order", "in-order"}, "how instructions issue");
-    visit("width", self.width, 1, 16, "micro-ops a cycle", "dispatched");
-    visit("retire_width", self.retire_width, 1, 16, "micro-ops a cycle", "retired");
-    visit("rob", self.rob, 1, 1024, "micro-ops", "reorder buffer");
-    visit("scheduler", self.scheduler, 1, 1024, "micro-ops", "waiting for their operands or a port");
-    visit("load_queue", self.load_queue, 1, 1024, "loads", "between dispatch and retirement");
-    visit("store_queue", self.store_queue, 1, 1024, "stores", "between dispatch and their write to L1");
-    visit("front_end", self.front_end, 1, 100, "cycles", "from fetch to dispatch");
-    visit("taken", self.taken, 0, 100, "cycles", "from a taken branch's dispatch to what it leads to, at least");
-    visit("mispredict", self.mispredict, 0, 1000, "cycles", "from the branch's execution to the next dispatch");
-    visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes");
-    visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1");
-    visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written");
-    visit("pause", self.pause, 0, 10000, "cycles", "of a pause instruction");
+    visit("kind", self.kind, Choices{"out-of-order", "in-order"}, "how instructions issue", "SpeedMalloc 6.1.1");
+    visit("decode", self.decode, 1, 16, "micro-ops a cycle", "decoded, up to a taken branch",
+          "Intel 64 optimization manual, Haswell");
+    visit("decode_queue", self.decode_queue, 1, 1024, "micro-ops", "decoded, and waiting for dispatch",
+          "Intel 64 optimization manual, Haswell");
+    visit("width", self.width, 1, 16, "micro-ops a cycle", "dispatched", "Intel 64 optimization manual, Haswell");
+    visit("retire_width", self.retire_width, 1, 16, "micro-ops a cycle", "retired",
+          "Intel 64 optimization manual, Haswell");
+    visit("rob", self.rob, 1, 1024, "micro-ops", "reorder buffer", "Intel 64 optimization manual, Haswell");
+    visit("scheduler", self.scheduler, 1, 1024, "micro-ops", "waiting for their operands or a port",
+          "Intel 64 optimization manual, Haswell");
+    visit("load_queue", self.load_queue, 1, 1024, "loads", "between dispatch and retirement",
+          "Intel 64 optimization manual, Haswell");
+    visit("store_queue", self.store_queue, 1, 1024, "stores", "between dispatch and their write to L1",
+          "Intel 64 optimization manual, Haswell");
+    visit("front_end", self.front_end, 1, 100, "cycles", "from fetch to dispatch", "assumed");
+    visit("taken", self.taken, 0, 100, "cycles", "from a taken branch's dispatch to what it leads to, at least",
+          "Agner Fog's tables, Haswell: a taken jump every 1 to 2 cycles");
+    visit("mispredict", self.mispredict, 0, 1000, "cycles", "from the branch's execution to the next dispatch",
+          "Agner Fog's microarchitecture manual, Haswell: 15 to 20");
+    visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes",
+          "Agner Fog's tables, Haswell: store and load of the same address");
+    visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1",
+          "Agner Fog's tables, Skylake");
+    visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written", "assumed");
+    visit("pause", self.pause, 0, 10000, "cycles", "of a pause instruction",
+          "Intel 64 optimization manual: about 10 before Skylake");
     for (size_t i = 0; i < kUopClasses; ++i) {
       const std::string unit = name_of(static_cast<UopClass>(i));
+      const char* source = source_of(static_cast<UopClass>(i));
       visit("latency." + unit, self.latency[i], 0, 10000, "cycles",
-            "from operands to result (of a load: beside the cache)");
-      visit("busy." + unit, self.busy[i], 1, 10000, "cycles", "until the port takes the next");
-      visit("ports." + unit, self.ports[i], 1, 0xffff, "bits", "the ports that take it, port 0 in bit 0");
+            "from operands to result (of a load: beside the cache)", source);
+      visit("busy." + unit, self.busy[i], 1, 10000, "cycles", "until the port takes the next", source);
+      visit("ports." + unit, self.ports[i], 1, 0xffff, "bits", "the ports that take it, port 0 in bit 0", source);
     }
   }
 };
@@ -107,12 +135,14 @@ struct PredictorParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("kind", self.kind, Choices{"perfect", "bimodal", "gshare", "tage"}, "direction of conditional branches");
-    visit("table_bits", self.table_bits, 1, 24, "bits", "index of the base table (of a tagged one: 3 less)");
-    visit("history", self.history, 1, 128, "branches", "the longest history that is used");
-    visit("btb", self.btb, 1, 1 << 20, "targets",
-          "of indirect jumps and calls, by address and history; a power of two");
-    visit("return_stack", self.return_stack, 1, 1024, "addresses", "of calls");
+    visit("kind", self.kind, Choices{"perfect", "bimodal", "gshare", "tage"}, "direction of conditional branches",
+          "Mallacc's artifact");
+    visit("table_bits", self.table_bits, 1, 24, "bits", "index of the base table (of a tagged one: 3 less)", "assumed");
+    visit("history", self.history, 1, 128, "branches", "the longest history that is used", "assumed");
+    visit("btb", self.btb, 1, 1 << 20, "targets", "of indirect jumps and calls, by address and history; a power of two",
+          "gem5's default");
+    visit("return_stack", self.return_stack, 1, 1024, "addresses", "of calls",
+          "Agner Fog's microarchitecture manual, Haswell");
   }
 };
 
@@ -130,97 +160,160 @@ struct DramParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("channels", self.channels, 1, 64, "channels", "a power of two");
-    visit("ranks", self.ranks, 1, 16, "ranks a channel", "a power of two");
-    visit("banks", self.banks, 1, 64, "banks a rank", "a power of two");
-    visit("row_bytes", self.row_bytes, 64, 1 << 20, "bytes", "of a bank's open row; a power of two");
-    visit("bus_mts", self.bus_mts, 100, 20000, "million transfers of 8 bytes a second", "of a channel");
-    visit("tcas_ns", self.tcas_ns, 0, 1000, "ns", "column to data");
-    visit("trcd_ns", self.trcd_ns, 0, 1000, "ns", "row to column");
-    visit("trp_ns", self.trp_ns, 0, 1000, "ns", "precharge");
-    visit("tras_ns", self.tras_ns, 0, 1000, "ns", "row to precharge, at least");
-    visit("controller_ns", self.controller_ns, 0, 1000, "ns", "from the last-level cache to the bank and back");
+    visit("channels", self.channels, 1, 64, "channels", "a power of two", "assumed; SpeedMalloc gives none");
+    visit("ranks", self.ranks, 1, 16, "ranks a channel", "a power of two", "SpeedMalloc Table 2");
+    visit("banks", self.banks, 1, 64, "banks a rank", "a power of two", "DDR4 (JESD79-4), chips of 8 bits");
+    visit("row_bytes", self.row_bytes, 64, 1 << 20, "bytes", "of a bank's open row; a power of two",
+          "DDR4 (JESD79-4): 8 chips (SpeedMalloc Table 2) of 1 KiB");
+    visit("bus_mts", self.bus_mts, 100, 20000, "million transfers of 8 bytes a second", "of a channel",
+          "SpeedMalloc Table 2");
+    visit("tcas_ns", self.tcas_ns, 0, 1000, "ns", "column to data", "SpeedMalloc Table 2");
+    visit("trcd_ns", self.trcd_ns, 0, 1000, "ns", "row to column", "SpeedMalloc Table 2");
+    visit("trp_ns", self.trp_ns, 0, 1000, "ns", "precharge", "SpeedMalloc Table 2");
+    visit("tras_ns", self.tras_ns, 0, 1000, "ns", "row to precharge, at least", "SpeedMalloc Table 2");
+    visit("controller_ns", self.controller_ns, 0, 1000, "ns", "from the last-level cache to the bank and back",
+          "gem5's MemCtrl, its front end");
   }
 };
 
 struct CoherenceParameters {
   uint32_t transfer = 20;
   uint32_t invalidate = 12;
+  uint32_t further = 2;
+  uint32_t retry = 0;
+  std::string atomics = "near";
+  uint32_t far = 6;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("transfer", self.transfer, 0, 10000, "cycles",
-          "to fetch a line from another core's cache, beside the look-up in the last level");
+          "to fetch a line from another core's cache, beside the look-up in the last level: to the owner, its look-up, "
+          "to the requester",
+          "assumed; with llc.latency 22 ns at 2 GHz, where real cores take 21 to 50 (papers/notes.md)");
     visit("invalidate", self.invalidate, 0, 10000, "cycles",
-          "until all other copies of a line are gone, beside the look-up in the last level");
+          "until another copy of a line is gone, beside the look-up in the last level", "assumed");
+    visit("further", self.further, 0, 1000, "cycles", "beside that, for each further copy", "assumed");
+    visit("retry", self.retry, 0, 10000, "cycles",
+          "after which a request comes again that found its line busy; 0: it waits in the directory", "assumed");
+    visit("atomics", self.atomics, Choices{"near", "far"},
+          "where locked instructions are done: at the core, or at the last level",
+          "gem5's classic caches; far as Arm's LSE allows");
+    visit("far", self.far, 0, 1000, "cycles", "of a far one, beside the look-up", "assumed");
   }
 };
 
+// What the kernel takes is measured by annex-lab kernel-costs; docs/simulator-kernel.md has its numbers beside these.
 struct PageParameters {
   uint32_t walk = 30;
-  double fault_us = 0.5;
-  double huge_fault_us = 60;
+  double fault_us = 0.7;
+  double file_fault_us = 0.55;
+  double huge_fault_us = 2;
   std::string huge_pages = "madvise";
+  std::string clearing = "allocate";
+  uint32_t clear_line = 2;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk");
-    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB");
-    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us", "of the first touch of a page of 2 MiB");
-    visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"},
-          "where the kernel gives pages of 2 MiB");
+    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk", "assumed");
+    visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB, beside its clearing",
+          "assumed: 1.2 measured on a virtual machine, whose page walks are longer");
+    visit("file_fault_us", self.file_fault_us, 0, 1e6, "us", "of the first touch of a file's page that is in memory",
+          "assumed: 0.8 of fault_us, as measured");
+    visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us",
+          "of the first touch of a page of 2 MiB, beside its clearing", "assumed");
+    visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"}, "where the kernel gives pages of 2 MiB",
+          "Debian's kernel");
+    visit("clearing", self.clearing, Choices{"none", "allocate", "fetch", "non-temporal"},
+          "how the kernel clears anonymous pages: at no cost and past the caches; by stores of whole lines, which then "
+          "are in the caches; by stores that fetch each line first; or by stores past the caches",
+          "Linux's clear_page: rep stosb, or Arm's dc zva, which fetch nothing");
+    visit("clear_line", self.clear_line, 1, 1000, "cycles", "from one line's clearing to the next, at least",
+          "Intel 64 optimization manual: rep stosb, 32 bytes a cycle");
   }
 };
 
 struct SystemParameters {
   double call_us = 0.1;
-  double page_us = 0.05;
-  double switch_us = 1.5;
+  double clock_us = 0.02;
+  double yield_us = 0.35;
+  double sleep_us = 1;
+  double futex_again_us = 0.2;
+  double futex_wait_us = 0.5;
+  double futex_wake_us = 0.15;
+  double futex_woken_us = 0.4;
+  double wake_us = 2;
+  double switch_us = 0.75;
   double slice_us = 3000;
-  double futex_us = 0.5;
+  double clone_us = 5;
+  double exit_us = 7;
+  double mmap_us = 1;
+  double munmap_us = 1.4;
+  double mremap_us = 3;
+  double mprotect_us = 0.65;
+  double brk_us = 0.6;
+  double madvise_us = 0.35;
+  double page_us = 0.15;
+  double free_page_us = 0.09;
+  std::string mmap_lock = "read-write";
+  double shoot_down_us = 1.5;
+  double shoot_down_core_us = 0.3;
+  double interrupt_us = 0.5;
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("call_us", self.call_us, 0, 1e6, "us", "of a system call");
-    visit("page_us", self.page_us, 0, 1e6, "us", "beside it, for each resident page that a call gives back");
-    visit("switch_us", self.switch_us, 0, 1e6, "us", "of a switch to another thread");
-    visit("slice_us", self.slice_us, 1, 1e6, "us", "a thread runs at most while another waits for its core");
-    visit("futex_us", self.futex_us, 0, 1e6, "us", "from a wake-up to the woken thread's first instruction");
+    static constexpr std::string_view kMeasured = "measured by kernel-costs: docs/simulator-kernel.md";
+    visit("call_us", self.call_us, 0, 1e6, "us", "of a system call that none of the others is for", kMeasured);
+    visit("clock_us", self.clock_us, 0, 1e6, "us", "of reading a clock, which needs no system call (vDSO)", kMeasured);
+    visit("yield_us", self.yield_us, 0, 1e6, "us", "of sched_yield, beside a switch", kMeasured);
+    visit("sleep_us", self.sleep_us, 0, 1e6, "us", "of going to sleep for a time",
+          "assumed: futex_wait_us and a timer");
+    visit("futex_again_us", self.futex_again_us, 0, 1e6, "us", "of a futex wait that finds the word changed",
+          kMeasured);
+    visit("futex_wait_us", self.futex_wait_us, 0, 1e6, "us", "of a futex wait until its core is free, beside a switch",
+          kMeasured);
+    visit("futex_wake_us", self.futex_wake_us, 0, 1e6, "us", "of a futex wake", kMeasured);
+    visit("futex_woken_us", self.futex_woken_us, 0, 1e6, "us", "beside it, for each thread that it wakes", kMeasured);
+    visit("wake_us", self.wake_us, 0, 1e6, "us", "from a wake-up, or a clone, to the thread's first instruction",
+          "an idle core leaves C1 in 2 us: Linux's drivers/idle/intel_idle.c, Haswell and Skylake");
+    visit("switch_us", self.switch_us, 0, 1e6, "us", "of a switch to another thread", kMeasured);
+    visit("slice_us", self.slice_us, 1, 1e6, "us", "a thread runs at most while another waits for its core",
+          "Linux's base slice with 8 CPUs");
+    visit("clone_us", self.clone_us, 0, 1e6, "us", "of starting a thread", kMeasured);
+    visit("exit_us", self.exit_us, 0, 1e6, "us", "of a thread's end", kMeasured);
+    visit("mmap_us", self.mmap_us, 0, 1e6, "us", "of mmap, beside pages that it gives back", kMeasured);
+    visit("munmap_us", self.munmap_us, 0, 1e6, "us", "of munmap, the same", kMeasured);
+    visit("mremap_us", self.mremap_us, 0, 1e6, "us", "of mremap, the same", kMeasured);
+    visit("mprotect_us", self.mprotect_us, 0, 1e6, "us", "of mprotect", kMeasured);
+    visit("brk_us", self.brk_us, 0, 1e6, "us", "of brk, beside pages that it gives back", kMeasured);
+    visit("madvise_us", self.madvise_us, 0, 1e6, "us", "of madvise, the same", kMeasured);
+    visit("page_us", self.page_us, 0, 1e6, "us", "beside these, for each resident page that is given back",
+          "assumed: 0.23 measured on a virtual machine");
+    visit("free_page_us", self.free_page_us, 0, 1e6, "us", "of MADV_FREE, for each resident page", kMeasured);
+    visit("mmap_lock", self.mmap_lock, Choices{"none", "read-write", "per-vma"},
+          "which of a process's calls and page faults exclude each other: mmap_lock.h",
+          "Debian 12's Linux 6.1; per-vma since 6.4");
+    visit("shoot_down_us", self.shoot_down_us, 0, 1e6, "us",
+          "beside the call, where one other core runs a thread of the process", "LATR (ASPLOS 2018): see there");
+    visit("shoot_down_core_us", self.shoot_down_core_us, 0, 1e6, "us", "for each further core",
+          "LATR (ASPLOS 2018): 16 cores in 6 us");
+    visit("interrupt_us", self.interrupt_us, 0, 1e6, "us", "that each of these cores loses",
+          "assumed: about 1,000 cycles, as Amit et al. (EuroSys 2020) show for responders");
   }
 };
 
-struct Machine {
-  std::string name;
-  std::string description;
-  uint32_t cores = 1;
-  double ghz = 2.0;
-  uint32_t quantum = 500;
-
+// A core, with its own caches and translation buffers.
+struct CoreKind {
   CoreParameters core;
   PredictorParameters predictor;
   CacheParameters l1i{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 4};
   CacheParameters l1d{.bytes = 32768, .ways = 8, .latency = 4, .mshrs = 10};
   CacheParameters l2{.bytes = 262144, .ways = 8, .latency = 12, .mshrs = 16};
-  CacheParameters llc{.bytes = 2097152, .ways = 16, .latency = 24, .mshrs = 64};
   TlbParameters itlb{.entries = 128, .ways = 4, .latency = 0};
   TlbParameters dtlb{.entries = 64, .ways = 4, .latency = 0};
   TlbParameters stlb{.entries = 1536, .ways = 12, .latency = 7};
-  CoherenceParameters coherence;
-  DramParameters dram;
-  PageParameters pages;
-  SystemParameters system;
 
-  Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
-  Cycles from_us(double us) const { return from_ns(us * 1000); }
+  bool has_l2() const { return l2.bytes != 0; }
 
-  // The machine's own.
-  template <class Self, class Visit>
-  static void each(Self& self, Visit&& visit) {
-    visit("cores", self.cores, 1, kMaxCores, "cores", "main cores");
-    visit("ghz", self.ghz, 0.1, 100, "GHz", "clock of the cores and caches");
-    visit("quantum", self.quantum, 1, 1000000, "cycles",
-          "how far one core may run ahead of the slowest: shorter is truer and slower to simulate");
-  }
   // Its groups: visit(name, group, what it is).
   template <class Self, class Visit>
   static void each_group(Self& self, Visit&& visit) {
@@ -229,10 +322,66 @@ struct Machine {
     visit("l1i", self.l1i, "instruction cache of a core");
     visit("l1d", self.l1d, "data cache of a core");
     visit("l2", self.l2, "second cache of a core, which contains both (inclusive)");
-    visit("llc", self.llc, "last-level cache of all cores, which contains all others (inclusive)");
     visit("itlb", self.itlb, "instruction TLB of a core");
     visit("dtlb", self.dtlb, "data TLB of a core");
     visit("stlb", self.stlb, "second TLB of a core");
+  }
+};
+
+// Cores of another kind beside the main ones, as `[[kind]]` in a machine's file; what that doesn't say is the main
+// cores'.
+struct OtherCores : CoreKind {
+  std::string name;
+  uint32_t cores = 1;
+  std::string threads = "yes";
+
+  bool run_threads() const { return threads == "yes"; }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("cores", self.cores, 1, kMaxCores, "cores", "of this kind", "one");
+    visit("threads", self.threads, Choices{"yes", "no"}, "whether the program's threads run there",
+          "else only hardware units do");
+  }
+};
+
+// All of a machine. What it has as a CoreKind is its main cores'.
+struct Machine : CoreKind {
+  std::string name;
+  std::string description;
+  uint32_t cores = 1;
+  double ghz = 2.0;
+  uint32_t quantum = 500;
+
+  CacheParameters llc{.bytes = 2097152, .ways = 16, .latency = 24, .mshrs = 64};
+  CoherenceParameters coherence;
+  DramParameters dram;
+  PageParameters pages;
+  SystemParameters system;
+  std::vector<OtherCores> others;  // those that run threads before those that don't
+
+  // Cores are numbered: main ones, then the others in their order.
+  uint32_t all_cores() const;
+  uint32_t thread_cores() const;  // on which threads run: the first ones
+  const CoreKind& kind_of(unsigned core) const;
+
+  Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
+  Cycles from_us(double us) const { return from_ns(us * 1000); }
+
+  // The machine's own.
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("cores", self.cores, 1, kMaxCores, "cores", "main cores", "SpeedMalloc Table 2: 1 to 16");
+    visit("ghz", self.ghz, 0.1, 100, "GHz", "clock of the cores and caches", "assumed; SpeedMalloc gives none");
+    visit("quantum", self.quantum, 1, 1000000, "cycles",
+          "how far one core may run ahead of the slowest: shorter is truer and slower to simulate",
+          "docs/simulator-validation.md");
+  }
+  // Its groups beside the main cores', and those too.
+  template <class Self, class Visit>
+  static void each_group(Self& self, Visit&& visit) {
+    CoreKind::each_group(self, visit);
+    visit("llc", self.llc, "last-level cache of all cores, which contains all others (inclusive)");
     visit("coherence", self.coherence, "MESI between the cores' caches, with a directory in the last level");
     visit("dram", self.dram, "memory");
     visit("pages", self.pages, "page walks and faults");

@@ -12,7 +12,7 @@ using Address = uint64_t;  // of the simulated program; virtual, which is all th
 inline constexpr unsigned kLineShift = 6;
 inline constexpr unsigned kPageShift = 12;
 inline constexpr unsigned kHugePageShift = 21;
-inline constexpr unsigned kMaxCores = 64;
+inline constexpr unsigned kMaxCores = 128;
 
 constexpr Address line_of(Address address) { return address >> kLineShift; }
 constexpr Address page_of(Address address) { return address >> kPageShift; }

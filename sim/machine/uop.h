@@ -53,6 +53,8 @@ struct Uop {
   Register destinations[2] = {};
 };
 
+constexpr bool takes_slot(const Uop& uop) { return !uop.fused; }
+
 // How a block ends.
 enum class BlockEnd : uint8_t {
   kFallThrough,  // the translator ended it: it goes on at the next address
@@ -73,6 +75,7 @@ struct Block {
   Address fall_through = 0;  // address after the last instruction
   BlockEnd end = BlockEnd::kFallThrough;
   uint32_t instructions = 0;
+  uint32_t slots = 0;   // that its micro-ops take at decode and dispatch
   bool atomic = false;  // contains a locked instruction
   std::vector<Uop> uops;
 };

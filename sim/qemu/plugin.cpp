@@ -120,16 +120,7 @@ std::string describe(const std::string& how) {
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - plugin->started;
   out["host_s"] = host.count();
   out["mips"] = static_cast<double>(plugin->simulation->instructions()) / host.count() / 1e6;
-  uint64_t calls = 0;
-  nlohmann::json by_number = nlohmann::json::object();
-  for (const auto& [number, count] : plugin->system_calls->counts()) {
-    by_number[std::to_string(number)] = count;
-    calls += count;
-  }
-  out["system_calls"] = {{"count", calls},
-                         {"by_number", by_number},
-                         {"left_to_the_host", plugin->system_calls->left_to_the_host()},
-                         {"forks", plugin->system_calls->forks()}};
+  out["system_calls"] = plugin->system_calls->to_json();
   if (!plugin->system_calls->replaced_by().empty()) out["replaced_by"] = plugin->system_calls->replaced_by();
   return out.dump(1);
 }

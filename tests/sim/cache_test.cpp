@@ -103,11 +103,11 @@ INSTANTIATE_TEST_SUITE_P(All, CacheShapes,
 TEST(Cache, ClearForgetsAll) {
   Cache cache({.bytes = 4096, .ways = 4});
   access(cache, 5);
-  ++cache.statistics.prefetches;
+  ++cache.statistics.invalidations;
   cache.clear();
   EXPECT_EQ(cache.find(5), kNoSlot);
   EXPECT_EQ(cache.find_noted(5), kNoSlot);
-  EXPECT_EQ(cache.statistics.prefetches, 0u);
+  EXPECT_EQ(cache.statistics.invalidations, 0u);
 }
 
 TEST(Arrival, NobodyWaitsLongerThanTheFetchTook) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -74,7 +75,11 @@ struct Simulation {
     return time(code);
   }
   void run(const Code& code) { run(code, code.block.fall_through); }
-  void run(const Code& code, Address next) { core.run(code.block, code.accesses, next, Origin::kProgram); }
+  void run(const Code& code, Address next) {
+    Block block = code.block;
+    block.slots = static_cast<uint32_t>(std::count_if(block.uops.begin(), block.uops.end(), takes_slot));
+    core.run(block, code.accesses, next, Origin::kProgram);
+  }
   const ExecutionStatistics& counts() const { return core.statistics().of(Origin::kProgram); }
 
   MemorySystem memory;
@@ -115,6 +120,63 @@ TEST(Core, IndependentAddsGoAtTheWidth) {
   machine.core.width = 4;
   machine.core.retire_width = 1;
   EXPECT_EQ(time_of_200(machine, make), 200);
+}
+
+// How much longer 300 runs of a block take than 100: in a row, or each the target of a jump from the one before.
+Cycles time_of_200_blocks(const Machine& machine, const Code& code, bool taken = false) {
+  const auto time = [&](unsigned n) {
+    Simulation simulation(machine);
+    simulation.warm_time(code);
+    const Cycles before = simulation.core.now();
+    for (unsigned i = 0; i < n; ++i) simulation.run(code, taken ? code.block.start : code.block.fall_through);
+    return simulation.core.now() - before;
+  };
+  return time(300) - time(100);
+}
+
+TEST(Core, DecodeMayBeNarrowerThanDispatch) {
+  const Code code = Code().times(6, add(kA));
+  Machine machine = plain_machine();
+  machine.core.width = machine.core.retire_width = 6;
+  machine.core.ports[static_cast<size_t>(UopClass::kAlu)] = 0xff;
+  machine.core.decode = 6;
+  EXPECT_EQ(time_of_200_blocks(machine, code), 200);
+  machine.core.decode = 3;
+  EXPECT_EQ(time_of_200_blocks(machine, code), 400);
+  machine.core.decode = 1;
+  EXPECT_EQ(time_of_200_blocks(machine, code), 1200);
+  // No wider than dispatch.
+  machine.core.decode = 16;
+  EXPECT_EQ(time_of_200_blocks(machine, code), 200);
+}
+
+TEST(Core, ATakenBranchEndsACycleOfDecode) {
+  const Code code = Code().times(4, add(kA));
+  Machine machine = plain_machine();
+  machine.core.width = machine.core.retire_width = 8;
+  machine.core.ports[static_cast<size_t>(UopClass::kAlu)] = 0xff;
+  machine.core.decode = 3;
+  EXPECT_NEAR(static_cast<double>(time_of_200_blocks(machine, code)), 200 * 4 / 3.0, 2);
+  EXPECT_EQ(time_of_200_blocks(machine, code, true), 200 * 2);
+}
+
+TEST(Core, WhatIsDecodedWaitsInAQueue) {
+  // While a load that missed keeps the reorder buffer full, decode goes on for as long as its queue has room.
+  const auto time = [](uint32_t queue) {
+    Machine machine = plain_machine();
+    machine.core.rob = 8;
+    machine.core.decode = 1;
+    machine.core.decode_queue = queue;
+    Simulation simulation(machine);
+    const Code more = Code().times(8, add(kA));
+    simulation.warm_time(more);
+    Code miss;
+    (miss << load(kB)).access(kData);
+    simulation.run(miss);
+    for (unsigned i = 0; i < 10; ++i) simulation.run(more);
+    return simulation.core.now();
+  };
+  EXPECT_EQ(time(8) - time(40), 32);
 }
 
 TEST(Core, IndependentAddsGoAtThePortsThatTakeThem) {
@@ -452,6 +514,30 @@ TEST(Core, LateInstructionsAreChargedToFetch) {
   EXPECT_GT(simulation.core.statistics().cycles(Cause::kFetch), simulation.core.now() * 9 / 10);
 }
 
+TEST(Core, InstructionsThatMissTheirCacheWaitForTheL2) {
+  // Twice as many lines as the cache has, over and over, a line a block.
+  const Machine machine = plain_machine();
+  const unsigned lines = 2 * machine.l1i.bytes / 64;
+  const auto round = [&](const Machine& with) {
+    Simulation simulation(with);
+    Cycles before = 0;
+    for (unsigned i = 0; i < 3 * lines; ++i) {
+      if (i == 2 * lines) before = simulation.core.now();
+      Code code;
+      code << add(kA);
+      code.block.start = code.block.last = 0x400000 + (i % lines) * 64;
+      code.block.fall_through = code.block.start + 64;
+      simulation.run(code);
+    }
+    EXPECT_EQ(simulation.core.statistics().cycles(), simulation.core.now());
+    return simulation.core.now() - before;
+  };
+  EXPECT_EQ(round(machine), lines * machine.l2.latency);
+  Machine large = machine;
+  large.l1i.bytes *= 4;
+  EXPECT_EQ(round(large), lines / machine.core.width);
+}
+
 TEST(Core, TimeSpentElsewhereIsCharged) {
   Simulation simulation(plain_machine());
   simulation.core.run((Code() << add(kA)).block, {}, 0, Origin::kAllocator);
@@ -559,7 +645,7 @@ TEST(Core, StatisticsHaveNames) {
     ++count;
   });
   EXPECT_EQ(found, 7);
-  EXPECT_EQ(count, 2 * (16 + kCauses));
+  EXPECT_EQ(count, 2 * (16 + kCauses + kBlames - 1));
 }
 
 }  // namespace

@@ -154,8 +154,8 @@ TEST(BusyPeriod, IsJoinedAtItsEnd) {
   EXPECT_EQ(busy.start(199), 200u);
   EXPECT_EQ(busy.start(200), 200u);
   EXPECT_EQ(busy.start(60), 60u);  // before it began
-  busy.occupy(60, 50);             // and reaches into it
-  EXPECT_EQ(busy.start(70), 200u);
+  busy.occupy(60, 50);             // and reaches into it, which others pay for
+  EXPECT_EQ(busy.start(70), 210u);
   busy.occupy(500, 10);
   EXPECT_EQ(busy.start(150), 150u);
 }

@@ -45,6 +45,23 @@ TEST_F(MachineFileTest, EveryPresetIsRight) {
   EXPECT_GE(count, 6);
 }
 
+// Where a preset's values come from stands beside them.
+TEST_F(MachineFileTest, EveryValueOfAPresetHasItsSource) {
+  for (const auto& entry : fs::directory_iterator(ANNEX_PRESETS)) {
+    std::ifstream file(entry.path());
+    int values = 0;
+    for (std::string line; std::getline(file, line);) {
+      const std::string name = line.substr(0, line.find_first_of(" ="));
+      if (line.empty() || line[0] == '#' || line[0] == '[') continue;
+      if (name == "base" || name == "name" || name == "description") continue;
+      ++values;
+      const size_t comment = line.find("  # ");
+      EXPECT_TRUE(comment != std::string::npos && comment + 4 < line.size()) << entry.path() << ": " << line;
+    }
+    EXPECT_GT(values, 0) << entry.path();
+  }
+}
+
 // SpeedMalloc's Table 2.
 TEST_F(MachineFileTest, ThePapersMachine) {
   ASSERT_TRUE(read_machine(ANNEX_PRESETS "/speedmalloc-16.toml", ANNEX_PRESETS, machine).empty());
@@ -78,11 +95,31 @@ TEST_F(MachineFileTest, AsJsonEveryParameterIsThere) {
   EXPECT_EQ(json["pages"]["huge_pages"], "madvise");
 }
 
+TEST_F(MachineFileTest, CoresOfOtherKindsTakeTheRestFromTheMainOnes) {
+  EXPECT_EQ(read("cores = 2\n[core]\nrob = 99\n[llc]\nbytes = 4194304\n"
+                 "[[kind]]\nname = \"unit\"\nthreads = \"no\"\n"
+                 "[[kind]]\nname = \"little\"\ncores = 3\n[kind.core]\nkind = \"in-order\"\n[kind.l2]\nbytes = 0\n"),
+            std::vector<std::string>{});
+  EXPECT_EQ(machine.all_cores(), 6u);
+  EXPECT_EQ(machine.thread_cores(), 5u);
+  EXPECT_EQ(machine.kind_of(1).core.kind, "out-of-order");
+  for (const unsigned core : {2, 3, 4}) {
+    EXPECT_EQ(machine.kind_of(core).core.kind, "in-order");
+    EXPECT_EQ(machine.kind_of(core).core.rob, 99u);
+    EXPECT_FALSE(machine.kind_of(core).has_l2());
+  }
+  EXPECT_TRUE(machine.kind_of(5).has_l2());
+  EXPECT_EQ(to_json(machine)["kind"][1]["name"], "unit");
+}
+
 TEST_F(MachineFileTest, WrongFilesAreToldInALineEach) {
   EXPECT_EQ(problem("corse = 2\n"), "corse: no such parameter (line 1)");
   EXPECT_EQ(problem("[l1d]\nsize = 3\n"), "l1d.size: no such parameter (line 2)");
   EXPECT_EQ(problem("cores = 2.5\n"), "cores: must be a whole number in cores");
-  EXPECT_EQ(problem("cores = 65\n"), "cores: 65 is outside 1 to 64 cores");
+  EXPECT_EQ(problem("cores = 129\n"), "cores: 129 is outside 1 to 128 cores");
+  EXPECT_EQ(problem("kind = 3\n"), "kind: must be tables: [[kind]]");
+  EXPECT_EQ(problem("[[kind]]\nname = \"little\"\nsize = 3\n"), "kind little: size: no such parameter (line 3)");
+  EXPECT_EQ(problem("[[kind]]\n[kind.core]\nload_queue = 1000\n"), "kind 1: core: load_queue is larger than rob");
   EXPECT_EQ(problem("ghz = \"fast\"\n"), "ghz: must be a number in GHz");
   EXPECT_EQ(problem("[core]\nkind = \"magic\"\n"), "core.kind: must be one of: out-of-order, in-order");
   EXPECT_EQ(problem("l1d = 3\n"), "l1d: must be a table");

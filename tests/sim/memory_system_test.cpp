@@ -26,7 +26,10 @@ Machine small_machine(uint32_t cores) {
   machine.l1d = {.bytes = 1024, .ways = 4, .latency = 4, .mshrs = 16};
   machine.l2 = {.bytes = 4096, .ways = 4, .latency = 12, .mshrs = 16};
   machine.llc = {.bytes = 16384, .ways = 8, .latency = 24, .mshrs = 64};
-  machine.coherence = {.transfer = 20, .invalidate = 12};
+  machine.coherence.transfer = 20;
+  machine.coherence.invalidate = 12;
+  machine.coherence.further = 3;
+  machine.pages.clearing = "none";
   return machine;
 }
 
@@ -290,6 +293,7 @@ constexpr Cycles kL2 = 12;
 constexpr Cycles kLlc = 24;
 constexpr Cycles kTransfer = 20;
 constexpr Cycles kInvalidate = 12;
+constexpr Cycles kFurther = 3;
 constexpr Cycles kFromDram = ~Cycles{0};
 
 struct Row {
@@ -330,7 +334,7 @@ const Row kRows[] = {
     {S, I, S, 0, W, M, I, I, kL1 + kL2 + kLlc + kInvalidate, Level::kPeer, "2"},
     {S, I, S, 0, F, S, I, S, kFetchL1 + kL2, Level::kL2, ""},
     {S, I, S, 1, L, S, S, S, kL1 + kL2 + kLlc, Level::kLlc, ""},
-    {S, I, S, 1, W, I, M, I, kL1 + kL2 + kLlc + kInvalidate, Level::kPeer, "02"},
+    {S, I, S, 1, W, I, M, I, kL1 + kL2 + kLlc + kInvalidate + kFurther, Level::kPeer, "02"},
     {S, I, S, 1, F, S, S, S, kFetchL1 + kL2 + kLlc, Level::kLlc, ""},
     // A and B share it.
     {S, S, I, 0, L, S, S, I, kL1, Level::kL1, ""},
@@ -428,25 +432,192 @@ TEST(Mesi, ADirtyLineThatWasSharedIsWrittenToMemoryAtTheEnd) {
   EXPECT_EQ(memory.dram().writes, 1u);
 }
 
-TEST(Mesi, ContendedStoresQueue) {
+// From the end of one owner's access to the next one's data: the directory hears of it, looks up and asks the owner.
+constexpr Cycles kHandOver = kLlc + kTransfer;
+
+TEST(Contention, StoresQueueUntilTheOwnersAccessIsDone) {
   MemorySystem memory(small_machine(8));
   for (unsigned core = 0; core < 8; ++core) memory.load(core, 64, core * 1000, kProgram);
   memory.store(0, 0, 10'000, kProgram);
+  Cycles ready = 0;
   for (unsigned core = 1; core < 8; ++core) {
     const Reply reply = memory.store(core, 0, 20'000, kProgram);
-    EXPECT_EQ(reply.ready, 20'000 + kL1 + kL2 + kLlc + core * kTransfer);
     EXPECT_EQ(reply.level, Level::kPeer);
-    EXPECT_EQ(memory.coherence(core).queue_cycles[0], (core - 1) * kTransfer);
+    EXPECT_EQ(reply.ready, core == 1 ? 20'000 + kL1 + kL2 + kLlc + kTransfer : ready + kHandOver);
+    if (core > 1) {
+      EXPECT_EQ(memory.coherence(core).queue_cycles[0], ready - (20'000 + kL1 + kL2));
+    }
+    ready = reply.ready;
   }
 }
 
-TEST(Mesi, ALeadingCoreDoesNotDelayTheOthers) {
+TEST(Contention, ALockedInstructionKeepsTheLineUntilItIsDone) {
+  constexpr Cycles kHold = 14;
+  MemorySystem memory(small_machine(3));
+  for (unsigned core = 0; core < 3; ++core) memory.load(core, 64, core * 1000, kProgram);
+  const Reply first = memory.lock(0, 0, 10'000, kHold, kProgram);
+  const Reply second = memory.lock(1, 0, 10'001, kHold, kProgram);
+  EXPECT_EQ(second.ready, first.ready + kHold + kHandOver);
+  // In the owner's L1 too.
+  const Reply again = memory.lock(1, 0, 20'000, kHold, kProgram);
+  EXPECT_EQ(again.ready, 20'000 + kL1);
+  EXPECT_EQ(memory.lock(2, 0, 20'000 - kL2 - kLlc, kHold, kProgram).ready, again.ready + kHold + kHandOver);
+}
+
+// So the line changes hands at the parameters' own rate, however many cores want it and whoever is a little ahead.
+TEST(Contention, IncrementsOfOneCounterNeverGetCheaperWithMoreCores) {
+  constexpr Cycles kHold = 14;
+  Cycles before = 0;
+  for (const unsigned cores : {1, 2, 4, 8, 16, 64, 128}) {
+    Machine machine = small_machine(cores);
+    machine.llc.bytes = 8 << 20;
+    MemorySystem memory(machine);
+    for (unsigned core = 0; core < cores; ++core) memory.load(core, 64, core * 1000, kProgram);
+    constexpr Cycles kStart = 1'000'000;
+    std::vector<Cycles> clock(cores, kStart);
+    constexpr Cycles kIncrements = 25'600;
+    for (Cycles i = 0; i < kIncrements; ++i) {
+      const auto core = static_cast<unsigned>(std::min_element(clock.begin(), clock.end()) - clock.begin());
+      clock[core] = memory.lock(core, 0, clock[core], kHold, kProgram).ready + kHold;
+    }
+    const Cycles each = (*std::max_element(clock.begin(), clock.end()) - kStart) / kIncrements;
+    EXPECT_GE(each, before) << cores;
+    EXPECT_GE(each, cores == 1 ? kL1 + kHold : kHandOver + kHold) << cores;
+    before = each;
+  }
+}
+
+TEST(Contention, RefusedRequestsComeAgain) {
+  Machine machine = small_machine(2);
+  machine.coherence.retry = 100;
+  MemorySystem memory(machine);
+  for (unsigned core = 0; core < 2; ++core) memory.load(core, 64, core * 1000, kProgram);
+  memory.store(0, 0, 10'000, kProgram);
+  memory.lock(0, 0, 20'000, 14, kProgram);  // busy until 20'000 + 4 + 14 + 24
+  const Reply reply = memory.store(1, 0, 20'000 - kL2, kProgram);
+  EXPECT_EQ(reply.ready, 20'000 + kL1 + kLlc + 100 + kTransfer);
+}
+
+TEST(Contention, FarAtomicsAreDoneAtTheLastLevel) {
+  Machine machine = small_machine(4);
+  machine.coherence.atomics = "far";
+  machine.coherence.far = 6;
+  MemorySystem memory(machine);
+  for (unsigned core = 0; core < 4; ++core) memory.load(core, 64, core * 1000, kProgram);
+  memory.store(0, 0, 10'000, kProgram);
+  const Reply taken = memory.lock(1, 0, 20'000, 14, kProgram);
+  EXPECT_EQ(latency(taken, 20'000), kL1 + kL2 + kLlc + kTransfer + 6);
+  EXPECT_FALSE(memory.cached(0, 0));
+  EXPECT_FALSE(memory.cached(1, 0));
+  // From then on they queue for the operation alone.
+  for (unsigned core = 0; core < 4; ++core) {
+    EXPECT_EQ(latency(memory.lock(core, 0, 30'000, 14, kProgram), 30'000), kL1 + kL2 + kLlc + (core + 1) * 6);
+  }
+  EXPECT_EQ(memory.coherence(3).far[0], 1u);
+  EXPECT_EQ(memory.inconsistencies(), std::vector<std::string>{});
+}
+
+TEST(Contention, ALeadingCoreDoesNotDelayTheOthers) {
   MemorySystem memory(small_machine(3));
   for (unsigned core = 0; core < 3; ++core) memory.load(core, 64, 0, kProgram);
   memory.store(0, 0, 10'000, kProgram);
   memory.store(1, 0, 21'000, kProgram);  // ahead by a quantum
   const Reply reply = memory.store(2, 0, 20'000, kProgram);
-  EXPECT_LE(latency(reply, 20'000), kL1 + kL2 + kLlc + 2 * kTransfer);
+  EXPECT_EQ(latency(reply, 20'000), kL1 + kL2 + kLlc + kTransfer);
+}
+
+// --- New pages ---
+
+Machine with_clearing(const char* how, uint32_t cores = 1) {
+  Machine machine;
+  machine.cores = cores;
+  machine.llc.bytes = uint64_t{cores} << 21;
+  machine.pages.clearing = how;
+  machine.pages.fault_us = 0.4;
+  return machine;
+}
+
+Reply first_touch(MemorySystem& memory, Address page, Cycles at) {
+  memory.pages().map(page, page + 4096, PageKind::kAnonymous);
+  return memory.load(0, page, at, kProgram);
+}
+
+TEST(NewPages, AreFoundInTheCachesWhereTheKernelClearedThem) {
+  const Machine machine = with_clearing("allocate");
+  MemorySystem memory(machine);
+  const Reply reply = first_touch(memory, 0x10000, 0);
+  EXPECT_GT(reply.fault, machine.from_us(0.4) + 64 * machine.pages.clear_line);
+  EXPECT_EQ(reply.level, Level::kL1);
+  for (Address line = 0; line < 64; ++line) {
+    EXPECT_EQ(memory.load(0, 0x10000 + line * 64, 10'000 + line * 100, kProgram).level, Level::kL1);
+  }
+  EXPECT_EQ(memory.dram().reads, 0u);
+  EXPECT_EQ(memory.l1d(0).misses[kKernel][index_of(Access::kStore)], 64u);
+  EXPECT_EQ(memory.l1d(0).misses[0][0], 0u);
+}
+
+TEST(NewPages, CostWhatTheirClearingSays) {
+  MemorySystem none(with_clearing("none"));
+  MemorySystem allocate(with_clearing("allocate"));
+  MemorySystem fetch(with_clearing("fetch"));
+  MemorySystem around(with_clearing("non-temporal"));
+  EXPECT_EQ(first_touch(none, 0x10000, 0).fault, with_clearing("none").from_us(0.4));
+  EXPECT_EQ(none.load(0, 0x10040, 10'000, kProgram).level, Level::kDram);
+  const Cycles allocated = first_touch(allocate, 0x10000, 0).fault;
+  EXPECT_GT(first_touch(fetch, 0x10000, 0).fault, allocated + 100);
+  EXPECT_EQ(fetch.dram().reads, 64u);
+  EXPECT_GT(first_touch(around, 0x10000, 0).fault, allocated);
+  EXPECT_EQ(around.dram().writes, 64u);
+  EXPECT_EQ(around.load(0, 0x10040, 10'000, kProgram).level, Level::kDram);
+}
+
+TEST(NewPages, HugeOnesAlike) {
+  Machine machine = with_clearing("allocate");
+  machine.pages.huge_pages = "always";
+  MemorySystem memory(machine);
+  memory.pages().map(0, 2 << 20, PageKind::kAnonymous);
+  const Reply reply = memory.load(0, 0x5000, 0, kProgram);
+  EXPECT_GE(reply.fault, machine.from_us(machine.pages.huge_fault_us) + 32768 * machine.pages.clear_line);
+  EXPECT_EQ(memory.load(0, 0x5fc0, 10'000'000, kProgram).level, Level::kL1);  // the page touched comes last
+  EXPECT_EQ(memory.load(0, 0x100000, 10'000'000, kProgram).level, Level::kLlc);
+  EXPECT_EQ(memory.dram().reads, 0u);
+}
+
+// What a page's clearing evicts is its toucher's doing.
+TEST(NewPages, EvictionsAreTheTouchers) {
+  Machine machine = with_clearing("allocate");
+  machine.l2.bytes = machine.l1d.bytes + machine.l1i.bytes;
+  MemorySystem memory(machine);
+  memory.load(0, 0x100000, 0, kProgram);
+  for (Address page = 0; page < 64; ++page) {
+    memory.pages().map(page << 12, (page + 1) << 12, PageKind::kAnonymous);
+    memory.load(0, page << 12, 10'000 * (page + 1), kAllocator);
+  }
+  memory.load(0, 0x100000, 10'000'000, kProgram);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kEvicted], 1u);
+}
+
+// --- Cores of several kinds ---
+
+TEST(Kinds, ACoreWithoutAnL2AsksTheLastLevel) {
+  Machine machine = small_machine(1);
+  OtherCores little;
+  little.l1d = {.bytes = 1024, .ways = 4, .latency = 2, .mshrs = 16};
+  little.l1i = little.l1d;
+  little.l2.bytes = 0;
+  machine.others.push_back(little);
+  MemorySystem memory(machine);
+  for (unsigned core = 0; core < 2; ++core) memory.load(core, 64, core * 1000, kProgram);
+  const Cycles dram = Dram(machine).read(0, 0);
+  EXPECT_EQ(latency(memory.load(1, 4096 - 64, 10'000, kProgram), 10'000) > 2 + kLlc + dram / 2, true);
+  memory.store(1, 0, 20'000, kProgram);
+  EXPECT_EQ(memory.state_of(1, 0), M);
+  EXPECT_EQ(latency(memory.load(1, 0, 30'000, kProgram), 30'000), 2u);
+  EXPECT_EQ(latency(memory.load(0, 0, 40'000, kProgram), 40'000), kL1 + kL2 + kLlc + kTransfer);
+  EXPECT_EQ(memory.state_of(1, 0), S);
+  EXPECT_EQ(latency(memory.store(1, 0, 50'000, kProgram), 50'000), 2 + kLlc + kInvalidate);
+  EXPECT_EQ(memory.state_of(0, 0), I);
+  EXPECT_EQ(memory.inconsistencies(), std::vector<std::string>{});
 }
 
 // --- Inclusion ---
@@ -477,7 +648,12 @@ TEST(Inclusion, ALastLevelEvictionEmptiesAllCores) {
 
 TEST(Inclusion, HoldsUnderRandomTrafficOfManyCores) {
   for (const char* prefetcher : {"none", "next-line", "stride"}) {
-    Machine machine = small_machine(8);
+    Machine machine = small_machine(6);
+    machine.others.resize(1);
+    machine.others[0].cores = 2;
+    machine.others[0].l1d = {.bytes = 512, .ways = 2, .latency = 3, .mshrs = 4, .prefetcher = prefetcher};
+    machine.others[0].l1i = machine.others[0].l1d;
+    machine.others[0].l2.bytes = 0;
     for (CacheParameters* cache : {&machine.l1i, &machine.l1d, &machine.l2, &machine.llc}) {
       cache->prefetcher = prefetcher;
       cache->mshrs = 4;
@@ -489,8 +665,11 @@ TEST(Inclusion, HoldsUnderRandomTrafficOfManyCores) {
       const auto core = static_cast<unsigned>(random() % 8);
       const Cycles at = clock[core];
       const Address address = random() % (random() % 2 == 0 ? 65536 : 2048);
-      const Reply reply = request(memory, core, static_cast<Access>(random() % 3), address, at,
-                                  random() % 4 == 0 ? kAllocator : kProgram);
+      const Origin origin = random() % 4 == 0 ? kAllocator : kProgram;
+      const auto kind = static_cast<Access>(random() % 3);
+      const Reply reply = kind == Access::kStore && random() % 4 == 0
+                              ? memory.lock(core, address, at, 14, origin)
+                              : request(memory, core, kind, address, at, origin);
       ASSERT_GE(reply.ready, at + 3 + reply.translation + reply.fault);
       clock[core] += random() % 20;
       if (i % 500 == 0) {
@@ -511,24 +690,24 @@ TEST(AllocatorShare, MissesByTheAllocatorsPart) {
   Cycles at = 0;
   const auto load = [&](Address line, Origin origin) { return memory.load(0, line * 64, at += 10'000, origin); };
   const Reply first = load(1, kProgram);
-  EXPECT_EQ(memory.allocator_misses(0).other, 1u);
-  EXPECT_EQ(memory.allocator_cycles(0).other, latency(first, at) - 4 - 12);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kOther], 1u);
+  EXPECT_EQ(memory.attribution().miss_times(0)[Blame::kOther], latency(first, at) - 4 - 12);
   load(2, kAllocator);  // evicts 1
-  EXPECT_EQ(memory.allocator_misses(0).inside, 1u);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kInside], 1u);
   load(1, kProgram);  // evicts 2
-  EXPECT_EQ(memory.allocator_misses(0).evicted, 1u);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kEvicted], 1u);
   load(2, kProgram);
-  EXPECT_EQ(memory.allocator_misses(0).touched, 1u);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kTouched], 1u);
   load(3, kAllocator);
   load(4, kAllocator);  // evicts 3
   const Reply both = load(3, kProgram);
   EXPECT_EQ(both.level, Level::kLlc);
-  EXPECT_EQ(memory.allocator_misses(0).evicted_and_touched, 1u);
-  EXPECT_EQ(memory.allocator_cycles(0).evicted_and_touched, 24u);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kEvictedAndTouched], 1u);
+  EXPECT_EQ(memory.attribution().miss_times(0)[Blame::kEvictedAndTouched], 24u);
   load(4, kProgram);  // evicted by the program's own access; the allocator's last
-  EXPECT_EQ(memory.allocator_misses(0).touched, 2u);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kTouched], 2u);
   load(3, kProgram);
-  EXPECT_EQ(memory.allocator_misses(0).other, 2u);
+  EXPECT_EQ(memory.attribution().misses(0)[Blame::kOther], 2u);
 }
 
 TEST(AllocatorShare, TheLastUseCountsInEveryCacheAndInMemory) {
@@ -538,17 +717,17 @@ TEST(AllocatorShare, TheLastUseCountsInEveryCacheAndInMemory) {
   memory.load(0, 0, at += 10'000, kProgram);
   memory.store(0, 0, at += 10'000, kAllocator);
   memory.load(1, 0, at += 10'000, kProgram);
-  EXPECT_EQ(memory.allocator_misses(1).touched, 1u);
+  EXPECT_EQ(memory.attribution().misses(1)[Blame::kTouched], 1u);
   // Used by the allocator, then long gone from all caches.
   memory.load(0, 1 << 20, at += 10'000, kAllocator);
   for (Address i = 1; i <= 8; ++i) memory.load(0, (1 << 20) + i * 2048, at += 10'000, kProgram);
   EXPECT_FALSE(memory.in_llc(1 << 20));
   memory.load(1, 1 << 20, at += 10'000, kProgram);
-  EXPECT_EQ(memory.allocator_misses(1).touched, 2u);
+  EXPECT_EQ(memory.attribution().misses(1)[Blame::kTouched], 2u);
   // Once used by the program, it is the program's.
   for (Address i = 1; i <= 8; ++i) memory.load(0, (1 << 20) + i * 2048, at += 10'000, kProgram);
   memory.load(1, 1 << 20, at += 10'000, kProgram);
-  EXPECT_EQ(memory.allocator_misses(1).touched, 2u);
+  EXPECT_EQ(memory.attribution().misses(1)[Blame::kTouched], 2u);
 }
 
 TEST(LineSet, HoldsLines) {
@@ -575,8 +754,8 @@ TEST(Prefetching, NextLineHalvesTheMissesOfASequence) {
   MemorySystem memory(machine);
   for (Address line = 0; line < 64; ++line) memory.load(0, line * 64, line * 1000, kProgram);
   EXPECT_EQ(memory.l1d(0).misses[0][0], 32u);
-  EXPECT_EQ(memory.l1d(0).prefetches, 32u);
-  EXPECT_EQ(memory.l1d(0).useful_prefetches, 32u);
+  EXPECT_EQ(memory.caches(0).l1d_prefetcher.statistics.issued, 32u);
+  EXPECT_EQ(memory.caches(0).l1d_prefetcher.statistics.useful, 32u);
   EXPECT_EQ(memory.pages().resident_bytes(), 4096u);  // it stays within the page
   EXPECT_FALSE(memory.in_llc(4096));
 }
@@ -591,8 +770,8 @@ TEST(Prefetching, StrideLearnsAndRunsAhead) {
   }
   EXPECT_EQ(memory.l2(0).misses[0][0], 3u);  // two steps to learn
   EXPECT_EQ(from_l2, 18u);
-  EXPECT_EQ(memory.l2(0).useful_prefetches, 18u);
-  EXPECT_EQ(memory.l1d(0).prefetches, 0u);
+  EXPECT_EQ(memory.caches(0).l2_prefetcher.statistics.useful, 18u);
+  EXPECT_EQ(memory.caches(0).l1d_prefetcher.statistics.issued, 0u);
 }
 
 TEST(Prefetching, IsDroppedWhenNoRegisterIsFree) {
@@ -601,9 +780,10 @@ TEST(Prefetching, IsDroppedWhenNoRegisterIsFree) {
   machine.l1d.mshrs = 1;
   MemorySystem memory(machine);
   const Reply reply = memory.load(0, 0, 100'000, kProgram);
-  EXPECT_EQ(memory.l1d(0).prefetches, 0u);
-  EXPECT_EQ(memory.l1d(0).dropped_prefetches, 1u);
-  MemorySystem without(Machine{});
+  EXPECT_EQ(memory.caches(0).l1d_prefetcher.statistics.issued, 0u);
+  EXPECT_EQ(memory.caches(0).l1d_prefetcher.statistics.dropped, 1u);
+  machine.l1d.prefetcher = "none";
+  MemorySystem without(machine);
   EXPECT_EQ(without.load(0, 0, 100'000, kProgram).ready, reply.ready);
 }
 

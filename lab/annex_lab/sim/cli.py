@@ -16,7 +16,7 @@ from annex_lab import allocators as known
 from annex_lab import native, paths, programs
 from annex_lab.programs import inputs
 from annex_lab.programs.model import Command, Context
-from annex_lab.sim import cache, campaign, guest, machines, run, summary, validation
+from annex_lab.sim import cache, campaign, guest, kernel_costs, machines, run, summary, validation
 
 console = Console(stderr=True)
 
@@ -280,3 +280,4 @@ def register(app: typer.Typer) -> None:
     app.command("validate")(validate)
     app.command("sim")(sim)
     app.command("sim-report")(campaign.sim_report)
+    app.command("kernel-costs")(kernel_costs.kernel_costs)
