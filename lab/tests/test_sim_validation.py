@@ -3,11 +3,14 @@
 import subprocess
 
 import pytest
+import simulator
 
-from annex_lab import native
-from annex_lab.sim import host, kernels, machines
+from annex_lab import native, paths
+from annex_lab.sim import host, kernels, machines, run
 from annex_lab.sim.validation import against_host, agreement, contended
 from annex_lab.sim.validation.section import MET, NOT_MET, Section
+
+KERNEL_TIMES_5 = paths.ROOT / "lab/campaign/sim/machines/kernel-times-5.toml"
 
 
 def test_equal_values_share_the_mean_of_their_places():
@@ -69,9 +72,12 @@ def test_formulas_are_of_the_parameters():
         "llc": {"latency": 24},
         "coherence": {"transfer": 20, "invalidate": 12},
         "core": {"atomic": 18},
+        "l1d": {"latency": 4},
     }
     least = {one.name: one.least(machine) for one in kernels.CONTENDED}
-    assert least == {"contended-atomics": 62, "test-and-set": 44, "ticket-lock": 80, "poll-loop": 80, "queue": 44}
+    assert least == {"contended-atomics": 44, "test-and-set": 44, "ticket-lock": 80, "poll-loop": 80, "queue": 44}
+    (exact,) = (one.exact(machine) for one in kernels.CONTENDED if one.exact)
+    assert exact == 58
 
 
 @pytest.mark.parametrize("kernel", [one.name for one in kernels.CONTENDED])
@@ -82,6 +88,16 @@ def test_contended_kernels_end(kernel):
 def test_what_the_kernels_refuse():
     for arguments in (["nonesuch", "1"], ["loads", "1"], ["ticket-lock", "1", "1000"], ["ticket-lock"]):
         assert subprocess.run([native.kernels(), *arguments], capture_output=True).returncode == 2
+
+
+@simulator.needed
+def test_five_times_the_kernels_times_is_all_of_them():
+    """lab/campaign/sim/machines says them one by one: none may be missing, or be from an older machine."""
+    base, changed = (run.parameters(file) for file in (machines.PRESETS / "speedmalloc-16.toml", KERNEL_TIMES_5))
+    for table in ("pages", "system"):
+        for name, value in base[table].items():
+            if name.endswith("_us") and name != "slice_us":
+                assert changed[table][name] == pytest.approx(5 * value), name
 
 
 def test_machines_for_threads():

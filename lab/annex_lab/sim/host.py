@@ -26,7 +26,7 @@ _KIB, _MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class Core:
-    """A microarchitecture, in a machine file's words."""
+    """A microarchitecture, in a machine file's words. All keep decoded instructions, so decode is as wide."""
 
     source: str
     parameters: dict[str, int]
@@ -37,31 +37,39 @@ _ZEN_PORTS = {
     "alu": 0x3F, "shift": 0x07, "mul": 0x38, "div": 0x20, "branch": 0x07, "microcode": 0x03,
     "load": 0x3C0, "store": 0xC00, "vector": 0xF000, "fp_add": 0xC000, "fp_mul": 0x3000, "fp_div": 0x1000,
 }  # fmt: skip
-_INTEL_WIDE = {"width": 6, "retire_width": 8, "rob": 512, "scheduler": 205, "load_queue": 192, "store_queue": 114}
+_INTEL_WIDE = {
+    "decode": 6,
+    "width": 6,
+    "retire_width": 8,
+    "rob": 512,
+    "scheduler": 205,
+    "load_queue": 192,
+    "store_queue": 114,
+}
 
 ZEN_5 = Core(
     "Zen 5: AMD, Software Optimization Guide for the Zen5 Microarchitecture, 58455, 2.10 to 2.12",
-    {"width": 8, "retire_width": 8, "rob": 448, "scheduler": 144, "load_queue": 202, "store_queue": 104},
+    {"decode": 8, "width": 8, "retire_width": 8, "rob": 448, "scheduler": 144, "load_queue": 202, "store_queue": 104},
     _ZEN_PORTS,
 )
 ZEN_4 = Core(
     "Zen 4: AMD, Software Optimization Guide for the Zen4 Microarchitecture, 57647, 2.10 to 2.12",
-    {"width": 6, "retire_width": 8, "rob": 320, "scheduler": 96, "load_queue": 88, "store_queue": 64},
+    {"decode": 6, "width": 6, "retire_width": 8, "rob": 320, "scheduler": 96, "load_queue": 88, "store_queue": 64},
     {},
 )
 ZEN_3 = Core(
     "Zen 3: AMD, Software Optimization Guide for Family 19h, 56665, 2.10 to 2.12",
-    {"width": 6, "retire_width": 8, "rob": 256, "scheduler": 96, "load_queue": 72, "store_queue": 64},
+    {"decode": 6, "width": 6, "retire_width": 8, "rob": 256, "scheduler": 96, "load_queue": 72, "store_queue": 64},
     {},
 )
 SKYLAKE = Core(
     "Skylake: Intel, Optimization Reference Manual, 248966, 2.6",
-    {"width": 4, "retire_width": 4, "rob": 224, "scheduler": 97, "load_queue": 72, "store_queue": 56},
+    {"decode": 4, "width": 4, "retire_width": 4, "rob": 224, "scheduler": 97, "load_queue": 72, "store_queue": 56},
     {},
 )
 ICE_LAKE = Core(
     "Ice Lake: Intel, Optimization Reference Manual, 248966, 2.4",
-    {"width": 5, "retire_width": 8, "rob": 352, "scheduler": 160, "load_queue": 128, "store_queue": 72},
+    {"decode": 5, "width": 5, "retire_width": 8, "rob": 352, "scheduler": 160, "load_queue": 128, "store_queue": 72},
     {},
 )
 GOLDEN_COVE = Core("Golden Cove: Intel, Optimization Reference Manual, 248966, 2.3", _INTEL_WIDE, {})
