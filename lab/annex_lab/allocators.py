@@ -51,6 +51,14 @@ STEPS_OF = {
     ),
 }
 LADDER = ("annex", *STEPS_OF, "annex-offload")
+# Peers with one setting changed, for experiments on what a setting does: in no group, as nobody ships them so.
+EXPERIMENTS_OF = {
+    "jemalloc-1-arena": Variant("jemalloc", {"MALLOC_CONF": "narenas:1"}, "jemalloc whose threads share one arena"),
+    "jemalloc-no-purge": Variant(
+        "jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}, "jemalloc that gives no pages back"
+    ),
+    "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
+}
 FLOOR = "floor"
 GROUPS = {
     "ours": OURS,
@@ -138,7 +146,7 @@ def _built(name: str) -> Allocator:
 
 
 def _variant(name: str) -> Allocator:
-    variant = VARIANTS_OF.get(name) or STEPS_OF[name]
+    variant = VARIANTS_OF.get(name) or STEPS_OF.get(name) or EXPERIMENTS_OF[name]
     base = _ours(variant.base) if variant.base in OURS else _built(variant.base)
     return dataclasses.replace(base, name=name, env=merged(base.env, variant.env))
 
@@ -164,7 +172,7 @@ def find(name: str) -> Allocator:
         if not Path(library).is_file():
             raise Unavailable(f"{label}: there is no library {library}")
         return Allocator(label, Path(library).resolve(), f"file {digest(Path(library))}")
-    if name in VARIANTS or name in STEPS_OF:
+    if name in VARIANTS or name in STEPS_OF or name in EXPERIMENTS_OF:
         return _variant(name)
     if name in PEERS:
         return _built(name)

@@ -186,6 +186,29 @@ def test_where_the_time_of_table_3s_workloads_went(report):
     assert "| larson | tcmalloc | 2 | 1 | 5 | 3 | 6 | 4 | 27 | 0.50 | 7 | 3 | 3 |" in text
 
 
+def test_with_one_thing_changed(report):
+    """What the paper and the simulation order differently, and which change makes it as in the paper, or level."""
+
+    def parts(machine: str, **cycles: int) -> list[dict]:
+        return [
+            part("xmalloc", name, 16, count, requested_machine=machine, machine={"name": machine})
+            for name, count in cycles.items()
+        ]
+
+    _, _, text, _ = report(
+        *parts("speedmalloc-16", jemalloc=1000, tcmalloc=900, mimalloc3=1250, mimalloc2=1020),
+        *parts("lab/cheap.toml", jemalloc=1000, tcmalloc=900, mimalloc3=800),
+        *parts("lab/dear.toml", jemalloc=1000, tcmalloc=900, mimalloc3=1250),
+    )
+    assert "| as it is | order | cheap | dear | mimalloc2 |" in text
+    assert (
+        "| xmalloc | 1.11 0.80 | tcmalloc > jemalloc > mimalloc3 | 1.11 1.25: **mimalloc3 > tcmalloc > jemalloc** "
+        "| 1.11 0.80 | 1.11 0.98: **tcmalloc > jemalloc = mimalloc3** |" in text
+    )
+    assert "| xmalloc | jemalloc and mimalloc3 | cheap | mimalloc2 | 0.0 % |" in text
+    assert "## dear" not in text
+
+
 def test_only_failures_are_a_report_too(report, tmp_path):
     status, _, text, data = report(failure("a", "glibc", 1))
     assert status == 1 and "## What failed" in text and data["figure"] == []

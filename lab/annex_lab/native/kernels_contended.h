@@ -1,5 +1,5 @@
-// The kernels of kernels.c whose threads fight for lines: each thread does COUNT times a hundred operations, on a core
-// of its own. A lock's kernel counts what it protects, and fails where two threads were in it at once.
+// The kernels of kernels.c whose threads fight for lines: each thread does COUNT operations, on a core of its own. A
+// lock's kernel counts what it protects, and fails where two threads were in it at once.
 #pragma once
 
 #include <pthread.h>
@@ -105,7 +105,7 @@ static int contended(const char* name, long count, size_t how_many) {
   if (found == sizeof kernels / sizeof *kernels) return fprintf(stderr, "kernels: no kernel is called %s\n", name), 2;
   if (how_many < 1 || how_many > kMostThreads)
     return fprintf(stderr, "kernels: %s takes 1 to %d threads\n", name, kMostThreads), 2;
-  threads = how_many, operations = count * 100, work_of_each = kernels[found].work;
+  threads = how_many, operations = count, work_of_each = kernels[found].work;
   pthread_t others[kMostThreads];
   pthread_barrier_init(&all_here, NULL, (unsigned)threads);
   for (uint64_t i = 1; i < threads; ++i) pthread_create(&others[i], NULL, begin, (void*)(uintptr_t)i);

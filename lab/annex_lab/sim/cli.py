@@ -16,8 +16,7 @@ from annex_lab import allocators as known
 from annex_lab import native, paths, programs
 from annex_lab.programs import inputs
 from annex_lab.programs.model import Command, Context
-from annex_lab.sim import cache, campaign, guest, kernel_costs, machines, run, summary
-from annex_lab.sim import validate as validation
+from annex_lab.sim import cache, campaign, guest, kernel_costs, machines, run, summary, validation
 
 console = Console(stderr=True)
 
@@ -175,7 +174,20 @@ def sim(
 
 
 def _simulate(
-    command, machine, threads, allocator, workload, scale, seed, expect, watchdog, stdin, json_file, cached, lock_step, scratch
+    command,
+    machine,
+    threads,
+    allocator,
+    workload,
+    scale,
+    seed,
+    expect,
+    watchdog,
+    stdin,
+    json_file,
+    cached,
+    lock_step,
+    scratch,
 ) -> int:
     try:
         machine_file = machines.find(machine or machines.for_threads(threads), scratch)
@@ -234,15 +246,32 @@ def validate(
     report: Annotated[Path, typer.Option(help="where the page goes")] = paths.ROOT / "docs/simulator-validation.md",
     rounds: Annotated[int, typer.Option(min=1, help="of each measurement on this machine")] = 12,
     billions: Annotated[float, typer.Option(min=0.001, help="instructions of the longest run")] = 5.0,
+    only: Annotated[
+        str, typer.Option(help=f"print some parts, and write no page: {', '.join(validation.parts(1, 1))}")
+    ] = "",
+    speed_against: Annotated[
+        Path | None, typer.Option(help="print the speed beside another build's: its plugin, libannex-sim.so")
+    ] = None,
+    commit: Annotated[str, typer.Option(help="of --speed-against: the commit whose presets that build reads")] = "HEAD",
 ) -> None:
-    """Validates the simulator against references, and writes the errors down; 15 to 30 minutes.
+    """Validates the simulator against references, and writes the errors down; 30 to 45 minutes.
 
     The exit status is 1 where a bound is not met, and the page says which.
     """
+    names = [name for name in only.split(",") if name]
+    if unknown := set(names) - set(validation.parts(rounds, billions)):
+        _end(_Failed(f"no part of the page is called {', '.join(sorted(unknown))}"))
     try:
-        failed = validation.validate(report, rounds, billions)
+        if speed_against:
+            text, failed = validation.speed_against(speed_against, commit)
+        elif names:
+            text, failed = validation.only(names, rounds, billions)
+        else:
+            text, failed = "", validation.validate(report, rounds, billions)
     except run.CannotRun as why:
         _end(_Failed(why))
+    if text:
+        Console(soft_wrap=True).print(text, markup=False, highlight=False)
     if failed:
         raise typer.Exit(1)
 

@@ -22,8 +22,23 @@ TESTED = ("7.2",)  # versions of QEMU
 CPU = "max,-erms,-fsrm"
 # QEMU keeps a record of every page of a reservation: a small one, of which Annex chains several if it must.
 RESERVE = "4G"
-OF_THE_HOST = ("host_s", "mips", "host_peak_kib")  # results that differ from run to run
+OF_THE_HOST = ("host_s", "mips", "host_cpu_s", "host_peak_kib")  # results that differ from run to run
 _NO_RANDOM_ADDRESSES = 0x0040000
+
+
+@dataclass(frozen=True)
+class Build:
+    """A simulator, and the presets that it reads."""
+
+    plugin: Path = PLUGIN
+    presets: Path = machines.PRESETS
+
+    @property
+    def tool(self) -> Path:
+        return self.plugin.with_name("annex-machine")
+
+
+OURS = Build()
 
 
 class CannotRun(Exception):
@@ -60,10 +75,9 @@ def qemu() -> str:
     return found
 
 
-def parameters(machine: Path) -> dict:
+def parameters(machine: Path, build: Build = OURS) -> dict:
     """The machine with all its parameters; raises CannotRun where the file is wrong."""
-    tool = paths.RELEASE / "annex-machine"
-    done = subprocess.run([tool, "--presets", machines.PRESETS, machine], capture_output=True, text=True)
+    done = subprocess.run([build.tool, "--presets", build.presets, machine], capture_output=True, text=True)
     if done.returncode != 0:
         raise CannotRun(done.stderr.strip().removeprefix("annex-machine: "))
     return json.loads(done.stdout)
@@ -94,12 +108,13 @@ def run(
     progress: Callable[[int, int], None] = lambda instructions, cycles: None,
     stdout=None,
     lock_step: bool = False,
+    build: Build = OURS,
 ) -> Simulated:
     """Runs the program to its end. Ctrl-C ends it, with the results so far.
 
     In lock-step every instruction of every core takes effect in the order of simulated time: slow, and a reference.
     """
-    binary, whole = qemu(), parameters(machine)
+    binary, whole = qemu(), parameters(machine, build)
     scratch.mkdir(parents=True, exist_ok=True)
     root = _system_root(scratch / "root", whole)
     out = scratch / "results.json"
@@ -107,15 +122,15 @@ def run(
     control_read, control_write = os.pipe()
     options = {
         "machine": machine,
-        "presets": machines.PRESETS,
+        "presets": build.presets,
         "out": out,
         "seed": seed,
         "watchdog": watchdog_s,
         "progress": progress_write,
         "control": control_read,
-        "lockstep": int(lock_step),
+        **({"lockstep": 1} if lock_step else {}),
     }
-    plugin = ",".join([str(PLUGIN), *(f"{name}={value}" for name, value in options.items())])
+    plugin = ",".join([str(build.plugin), *(f"{name}={value}" for name, value in options.items())])
     argv = [binary, "-plugin", plugin, "-cpu", CPU, "-seed", str(seed), "-L", str(root)]
     if lock_step:
         argv.append("-singlestep")
@@ -127,7 +142,7 @@ def run(
     if "GLIBC_TUNABLES" not in settings:
         argv += ["-U", "GLIBC_TUNABLES"]
     # QEMU's own: see kill in sim/qemu/plugin.cpp; and huge pages for the machine's state, of which there is much.
-    inherited = {"LD_PRELOAD": str(PLUGIN), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"}
+    inherited = {"LD_PRELOAD": str(build.plugin), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"}
     # -E takes a list: a value with a comma comes by QEMU's own environment, which it passes on.
     for name, value in settings.items():
         if "," in value and name != "LD_PRELOAD":
@@ -166,4 +181,5 @@ def run(
     with contextlib.suppress(OSError, ValueError):
         results = json.loads(out.read_text())
         results["host_peak_kib"] = usage.ru_maxrss
+        results["host_cpu_s"] = usage.ru_utime + usage.ru_stime
     return Simulated(results, status)

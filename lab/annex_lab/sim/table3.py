@@ -52,14 +52,21 @@ class Row:
     @property
     def flips(self) -> list[str]:
         """Pairs that the paper and the simulation put in opposite orders, neither calling them level."""
-        names = (BASE, *ALLOCATORS)
         found = []
-        for i, one in enumerate(names):
-            for j in range(i + 1, len(names)):
-                paper, here = (((1.0, *speedups)[i] / (1.0, *speedups)[j]) for speedups in (self.paper, self.here))
-                if all(abs(ratio - 1) > LEVEL for ratio in (paper, here)) and (paper > 1) != (here > 1):
-                    found.append(f"{one} and {names[j]}")
+        for one, other in itertools.combinations((BASE, *ALLOCATORS), 2):
+            paper, here = (_ratio(speedups, one, other) for speedups in (self.paper, self.here))
+            if all(abs(ratio - 1) > LEVEL for ratio in (paper, here)) and (paper > 1) != (here > 1):
+                found.append(f"{one} and {other}")
         return found
+
+    def level(self, pair: str) -> bool:
+        """Whether the simulation has them no further apart than counts; the pair as in `flips`."""
+        return abs(_ratio(self.here, *pair.split(" and ")) - 1) <= LEVEL
+
+
+def _ratio(speedups: tuple[float, ...], one: str, other: str) -> float:
+    by_name = dict(zip((BASE, *ALLOCATORS), (1.0, *speedups), strict=True))
+    return by_name[one] / by_name[other]
 
 
 def order(speedups: tuple[float, ...]) -> str:

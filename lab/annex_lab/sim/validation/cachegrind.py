@@ -42,7 +42,11 @@ def of_counts(validator: Validator) -> Section:
         "The same program and library (glibc's allocator), simulated on speedmalloc-1 and counted by cachegrind with "
         "caches of the same shape. Instructions and reads: bound 1 %; misses of the first data cache: 3 % or 2,000. "
         "Cachegrind counts what reads and writes the same place as a read, so reads are compared.",
-        ["program", *(cell for what in ("instructions", "reads", "L1D misses") for cell in (what, "cachegrind", "")), ""],
+        [
+            "program",
+            *(cell for what in ("instructions", "reads", "L1D misses") for cell in (what, "cachegrind", "")),
+            "",
+        ],
     )
     for name, scale in PROGRAMS:
         who = validator.workload(name, scale)

@@ -8,7 +8,7 @@ CORES = (1, 2, 4, 8, 16, 64)
 PUBLISHED_NS = (21, 50)  # core to core, on small desktop parts and on large server meshes
 EXACT_WITHIN = 0.1
 NOISE = 0.02  # of a cost, that a smaller one may be below it before it counts as fallen
-OPERATIONS = 100  # in a round, of each core
+OPERATIONS = 1600  # counted, of all cores together
 
 
 def machine_of(cores: int) -> str:
@@ -18,10 +18,9 @@ def machine_of(cores: int) -> str:
     )
 
 
-def cost(kernel: kernels.Contended, cores: int, few: int, many: int, rounds: int) -> float:
+def cost(kernel: kernels.Contended, cores: int, few: int, many: int) -> float:
     """Cycles from one operation to the next, of all cores together, or of a pair; from the cycles of two counts."""
-    operations = rounds * OPERATIONS
-    return (many - few) / (operations if kernel.in_pairs else operations * cores)
+    return (many - few) / (OPERATIONS // cores if kernel.in_pairs else OPERATIONS)
 
 
 def fallen(costs: list[float]) -> bool:
@@ -40,14 +39,21 @@ def of_contended(validator: Validator) -> Section:
         f"{100 * NOISE:.0f} %). Published: {low} to {high} ns for each hand-over from core to core, one after the "
         "other, between real cores. Each core's own pace, the quantity of earlier pages, is that many times the number "
         "of cores.",
-        ["kernel", "what", *(f"{cores} core{'s' if cores > 1 else ''}" for cores in CORES), "at least", "published", ""],
+        [
+            "kernel",
+            "what",
+            *(f"{cores} core{'s' if cores > 1 else ''}" for cores in CORES),
+            "at least",
+            "published",
+            "",
+        ],
     )
     files = {cores: validator.machine(f"contended-{cores}", machine_of(cores)) for cores in CORES}
     parameters = validator.parameters(files[2])
 
     for kernel in kernels.CONTENDED:
         counts = [cores for cores in CORES if cores > 1 or kernel.alone]
-        rounds = {cores: max(2, 64 // cores) for cores in counts}
+        rounds = {cores: OPERATIONS // cores for cores in counts}
         jobs = [(cores, times) for cores in counts for times in (1, 2)]
         cycles = validator.each(
             lambda job, kernel=kernel, rounds=rounds: validator.simulate(
@@ -56,8 +62,7 @@ def of_contended(validator: Validator) -> Section:
             jobs,
         )
         costs = [
-            cost(kernel, cores, few, many, rounds[cores])
-            for cores, few, many in zip(counts, cycles[::2], cycles[1::2], strict=True)
+            cost(kernel, cores, few, many) for cores, few, many in zip(counts, cycles[::2], cycles[1::2], strict=True)
         ]
         least = kernel.least(parameters)
         together = [value for cores, value in zip(counts, costs, strict=True) if cores > 1]

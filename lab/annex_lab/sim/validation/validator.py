@@ -54,7 +54,14 @@ class Validator:
         return run.parameters(machines.find(machine, self.scratch))
 
     def simulate(
-        self, who: run.Guest, machine: str, allocator: str = "glibc", env: dict | None = None, seed: int = 1
+        self,
+        who: run.Guest,
+        machine: str,
+        allocator: str = "glibc",
+        env: dict | None = None,
+        seed: int = 1,
+        lock_step: bool = False,
+        build: run.Build = run.OURS,
     ) -> dict:
         """The results, with the host's peak memory of the run. Thread-safe."""
         found = known.find(allocator)
@@ -69,6 +76,8 @@ class Validator:
             folder,
             seed,
             stdout=subprocess.DEVNULL,
+            lock_step=lock_step,
+            build=build,
         )
         if done.results is None or not done.results["complete"]:
             raise run.CannotRun(f"{who.argv[0]} under {allocator} on {machine}: status {done.status}")

@@ -1,0 +1,183 @@
+"""Allocators' costs, against measurements of this machine."""
+
+import resource
+import statistics
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from annex_lab import allocators as known
+from annex_lab import sample
+from annex_lab.sim import host, machines, run
+from annex_lab.sim.validation import agreement
+from annex_lab.sim.validation.section import Section
+from annex_lab.sim.validation.validator import PLAIN_STRINGS, Validator
+
+BASE = "glibc"
+ALLOCATORS = (BASE, "jemalloc", "mimalloc3", "snmalloc", "tcmalloc", "annex")
+# Long enough that starting up is some per cent at most, as the next table says.
+PROGRAMS = (
+    ("espresso", 0.2),
+    ("hashmap", 0.8),
+    ("bintree", 0.1),
+    ("strings", 0.15),
+    ("tp-small", 0.1),
+    ("gauss-free", 0.3),
+    ("perl-hashes", 0.5),
+)
+CELL_BOUND, CELLS_WITHIN = 0.25, 0.9
+BIAS_BOUND = 0.07
+RANK_BOUND = 0.8
+START_UP = run.Guest(["/bin/true"])
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of one program, by allocator."""
+
+    program: str
+    seconds: dict[str, float]  # of CPU time, measured
+    cycles: dict[str, int]  # simulated
+
+    def measured(self, allocator: str) -> float:
+        return self.seconds[allocator] / self.seconds[BASE]
+
+    def simulated(self, allocator: str) -> float:
+        return self.cycles[allocator] / self.cycles[BASE]
+
+    def error(self, allocator: str) -> float:
+        return self.simulated(allocator) / self.measured(allocator) - 1
+
+    def rank(self) -> float:
+        """Of all allocators, by their ratios as the table shows them."""
+        return agreement.rank_correlation(
+            [round(self.measured(name), 2) for name in self.seconds],
+            [round(self.simulated(name), 2) for name in self.seconds],
+        )
+
+    def absolute(self, allocator: str, ghz: float) -> float:
+        """Simulated cycles for each of the machine's."""
+        return self.cycles[allocator] / (self.seconds[allocator] * ghz * 1e9)
+
+
+def _environment(who: run.Guest, allocator: str) -> dict[str, str]:
+    found = known.find(allocator)
+    env = sample.environment(known.merged({**found.env, **who.env}, PLAIN_STRINGS))
+    return {**env, "LD_PRELOAD": found.preload} if found.preload else env
+
+
+def _measured(who: run.Guest, allocator: str) -> float:
+    """User and system seconds of one run on this machine."""
+    with open(who.stdin or "/dev/null") as stdin:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            who.argv,
+            check=True,
+            env=_environment(who, allocator),
+            cwd=who.cwd,
+            stdin=stdin,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _fastest_quarter(values: list[float]) -> float:
+    best = sorted(values)[: max(1, len(values) // 4)]
+    return statistics.mean(best)
+
+
+def collect(validator: Validator, name: str, who: run.Guest, rounds: int) -> Found:
+    seconds: dict[str, list[float]] = {allocator: [] for allocator in ALLOCATORS}
+    for _ in range(rounds):
+        for allocator in ALLOCATORS:
+            seconds[allocator].append(_measured(who, allocator))
+    results = validator.each(lambda one: validator.simulate(who, machines.HOST, one, PLAIN_STRINGS), ALLOCATORS)
+    cycles = [result["busy_cycles"] for result in results]
+    return Found(
+        name,
+        {allocator: _fastest_quarter(times) for allocator, times in seconds.items()},
+        dict(zip(ALLOCATORS, cycles, strict=True)),
+    )
+
+
+def _per_cent(value: float) -> str:
+    return f"{100 * value:+.0f} %"
+
+
+def ratios(all_found: list[Found], ghz: float) -> Section:
+    """Ratios to glibc, their ranks, and absolute cycles."""
+    others = ALLOCATORS[1:]
+    section = Section(
+        "Allocators' ratios, against this machine",
+        "CPU time relative to glibc, measured here (the fastest quarter of interleaved rounds) and simulated on the "
+        "preset `host`: the same command with the same string functions. Each cell: measured, simulated, and the "
+        "error. Rank: Spearman's, of the program's six allocators with glibc as 1, by the figures shown (equal ones "
+        "have the mean of their places). Absolute: simulated cycles for each cycle of the machine (CPU time x its "
+        f"clock, measured: {ghz:.2f} GHz), of all allocators, and of the two that are furthest apart. Bounds: error at "
+        f"most {100 * CELL_BOUND:.0f} % in {100 * CELLS_WITHIN:.0f} of 100 cells; mean signed error (geometric) within "
+        f"{100 * BIAS_BOUND:.0f} %; rank at least {RANK_BOUND} for each program. The bound before, {RANK_BOUND} on the "
+        "ranks of all cells together, stays in the last row.",
+        ["program", *others, "rank", "", "absolute"],
+    )
+    errors = [found.error(name) for found in all_found for name in others]
+    for found in all_found:
+        cells = [
+            f"{found.measured(name):.2f} {found.simulated(name):.2f} ({_per_cent(found.error(name))})"
+            for name in others
+        ]
+        rank = found.rank()
+        verdict = section.verdict(rank >= RANK_BOUND, f"rank within {found.program}: {rank:.2f}")
+        absolute = [found.absolute(name, ghz) for name in ALLOCATORS]
+        mean = agreement.bias([value - 1 for value in absolute]) + 1
+        section.rows.append(
+            [found.program, *cells, f"{rank:.2f}", verdict, f"{mean:.2f} ({min(absolute):.2f} to {max(absolute):.2f})"]
+        )
+
+    def summary(what: str, text: str, verdict: str) -> None:
+        section.rows.append([f"**{what}**", text, *[""] * (len(others) - 1), "", verdict, ""])
+
+    by_allocator = [_per_cent(agreement.bias([found.error(name) for found in all_found])) for name in others]
+    section.rows.append(["**mean signed error**", *by_allocator, "", "", ""])
+    within = agreement.share_within(errors, CELL_BOUND)
+    met = section.verdict(within >= CELLS_WITHIN, f"{100 * within:.0f} % of cells within {100 * CELL_BOUND:.0f} %")
+    summary("cells within bound", f"{100 * within:.0f} % of {len(errors)}", met)
+    mean = agreement.bias(errors)
+    met = section.verdict(abs(mean) <= BIAS_BOUND, f"mean signed error {100 * mean:+.1f} %")
+    summary("mean signed error, all cells", f"{100 * mean:+.1f} %", met)
+    pooled = agreement.rank_correlation(
+        *([getattr(found, side)(name) for found in all_found for name in others] for side in ("measured", "simulated"))
+    )
+    met = section.verdict(pooled >= RANK_BOUND, f"rank over all cells {pooled:.2f}")
+    summary("rank over all cells", f"{pooled:.2f}", met)
+    return section
+
+
+def start_up(found: Found, programs: list[Found], ghz: float) -> Section:
+    """What a program takes that does nothing, and how much of the others' time that is."""
+    section = Section(
+        "Starting up, against this machine",
+        "`/bin/true` under each allocator, in milliseconds of CPU time: measured, and simulated cycles over the clock; "
+        "and the largest share of it in the time of one of the programs above, measured. No bound: it says how much of "
+        "the table above is start-up, which a short run consists of.",
+        ["allocator", "measured, ms", "simulated, ms", "largest share above"],
+    )
+    for name in ALLOCATORS:
+        share = max(found.seconds[name] / program.seconds[name] for program in programs)
+        section.rows.append(
+            [
+                name,
+                f"{1000 * found.seconds[name]:.2f}",
+                f"{found.cycles[name] / ghz / 1e6:.2f}",
+                f"{100 * share:.1f} %",
+            ]
+        )
+    return section
+
+
+def against_host(validator: Validator, rounds: int) -> list[Section]:
+    ghz = host.clock()
+    found = [collect(validator, name, validator.workload(name, scale), rounds) for name, scale in PROGRAMS]
+    started = collect(validator, Path(START_UP.argv[0]).name, START_UP, 4 * rounds)
+    return [ratios(found, ghz), start_up(started, found, ghz)]

@@ -1,0 +1,123 @@
+"""How far one core may run ahead of the others: by quantum, and against lock-step."""
+
+import statistics
+
+from annex_lab.sim import run
+from annex_lab.sim.validation.section import NO_BOUND, Section
+from annex_lab.sim.validation.validator import Validator
+
+MACHINE = "speedmalloc-16"
+THREADS = 16
+SEEDS = (1, 2, 3)
+
+
+def _standard(validator: Validator) -> int:
+    return validator.parameters(MACHINE)["quantum"]
+
+
+QUANTA = (100, 250, 500, 1000)
+QUANTUM_BOUND = 0.1  # of its cycles, from the shortest's
+QUANTUM_RUNS = (
+    ("mstress", 0.001, "annex"),
+    ("xmalloc", 0.001, "tcmalloc"),
+    ("sh6bench", 0.001, "tcmalloc"),
+    ("cache-scratch", 0.0001, "tcmalloc"),
+)
+
+
+def by_quantum(validator: Validator) -> Section:
+    standard = _standard(validator)
+    section = Section(
+        "How far cores may run apart, by quantum",
+        f"Cycles of programs whose threads compete, with {THREADS} threads, by how far one core may run ahead of the "
+        f"slowest, the quantum: means over {len(SEEDS)} seeds, beside each how far the seeds are apart, and the "
+        "million instructions simulated a second (on each CPU of the host, all busy). Shorter is truer and slower. "
+        "Bound: with "
+        f"the standard quantum, {standard}, within {100 * QUANTUM_BOUND:.0f} % of what the shortest says.",
+        ["program", "allocator", *(f"{quantum:,} cycles" for quantum in QUANTA), ""],
+    )
+    machine_of = {
+        quantum: validator.machine(f"quantum-{quantum}", f'base = "{MACHINE}"\nquantum = {quantum}\n')
+        for quantum in QUANTA
+    }
+    for name, scale, allocator in QUANTUM_RUNS:
+        who = validator.workload(name, scale, THREADS)
+        jobs = [(quantum, seed) for quantum in QUANTA for seed in SEEDS]
+        runs = validator.each(
+            lambda job, who=who, allocator=allocator: validator.simulate(
+                who, machine_of[job[0]], allocator, seed=job[1]
+            ),
+            jobs,
+        )
+        first, cells, verdict = None, [], NO_BOUND
+        for i, quantum in enumerate(QUANTA):
+            results = runs[i * len(SEEDS) : (i + 1) * len(SEEDS)]
+            cycles = [result["cycles"] for result in results]
+            mean = statistics.mean(cycles)
+            first = first or mean
+            off, apart = mean / first - 1, (max(cycles) - min(cycles)) / mean
+            mips = statistics.mean(result["mips"] for result in results)
+            cells.append(f"{mean:,.0f} ({100 * off:+.0f} %; {100 * apart:.0f} %), {mips:.1f}")
+            if quantum == standard:
+                verdict = section.verdict(
+                    abs(off) <= QUANTUM_BOUND, f"{name} under {allocator}: {100 * off:+.0f} % with {standard}"
+                )
+        section.rows.append([name, allocator, *cells, verdict])
+    return section
+
+
+LOCK_STEP_BOUND = 0.03
+# Small: in lock-step about a million instructions are simulated a second. Without any work to speak of, starting and
+# ending threads is most of what is left.
+LOCK_STEP_RUNS = (
+    ("mstress", 1e-7, "annex"),
+    ("xmalloc", 1e-4, "mimalloc3"),
+    ("sh6bench", 1e-5, "gperftools"),
+    ("cache-scratch", 1e-5, "gperftools"),
+    ("larson", 1e-7, "mimalloc3"),
+    ("sh8bench", 1e-4, "mimalloc3"),
+)
+POLLING = ("poll-loop", 20)  # the kernel, and its rounds
+
+
+def against_lock_step(validator: Validator) -> Section:
+    section = Section(
+        "How far cores may run apart, against lock-step",
+        f"Cycles with {THREADS} threads as cores usually run, up to a quantum of {_standard(validator)} cycles apart, "
+        "and in lock-step, where every instruction of every core takes effect in the order of simulated time "
+        f"(`annex-lab sim --lock-step`). Means over {len(SEEDS)} seeds, beside each how far the seeds are apart. "
+        "Programs whose threads compete, and the kernel whose threads poll a word. Bound: within "
+        f"{100 * LOCK_STEP_BOUND:.0f} %.",
+        ["program", "allocator", "instructions", "cycles", "in lock-step", "", ""],
+    )
+    runs: list[tuple[str, str, run.Guest]] = [
+        (name, allocator, validator.workload(name, scale, THREADS)) for name, scale, allocator in LOCK_STEP_RUNS
+    ]
+    kernel, rounds = POLLING
+    runs.append((kernel, "glibc", validator.kernel(kernel, rounds, THREADS)))
+    for name, allocator, who in runs:
+        jobs = [(lock_step, seed) for lock_step in (False, True) for seed in SEEDS]
+        results = validator.each(
+            lambda job, who=who, allocator=allocator: validator.simulate(
+                who, MACHINE, allocator, seed=job[1], lock_step=job[0]
+            ),
+            jobs,
+        )
+        usual, exact = (
+            [result["cycles"] for result in some] for some in (results[: len(SEEDS)], results[len(SEEDS) :])
+        )
+        off = statistics.mean(usual) / statistics.mean(exact) - 1
+        section.rows.append(
+            [
+                name,
+                allocator,
+                f"{results[-1]['instructions']:,}",
+                *(
+                    f"{statistics.mean(cycles):,.0f} ({100 * (max(cycles) / min(cycles) - 1):.1f} %)"
+                    for cycles in (usual, exact)
+                ),
+                f"{100 * off:+.1f} %",
+                section.verdict(abs(off) <= LOCK_STEP_BOUND, f"{name} under {allocator}: {100 * off:+.1f} %"),
+            ]
+        )
+    return section
