@@ -37,6 +37,8 @@ Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
     : memory_(memory),
       index_(index),
       in_order_(machine.core.kind == "in-order"),
+      forwards_any_(machine.core.forwarding == "any"),
+      guesses_(machine.core.disambiguation == "predicted"),
       decode_step_(step_of(machine.core.decode)),
       dispatch_step_(step_of(machine.core.width)),
       retire_step_(step_of(machine.core.retire_width)),
@@ -90,8 +92,10 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   }
   counts_->instructions += block.instructions;
   counts_->uops += block.uops.size();
+  counts_->software_prefetches += block.prefetches;
   const Cycles before = now();
   charged_ = 0;
+  block_ = block.start;
   fetch(block);
   decode(block);
   const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
@@ -168,7 +172,7 @@ template <bool kInOrder>
 
 template <bool kInOrder>
 [[gnu::always_inline]] inline void Core::run_load(Pace& pace, const Uop& uop, const MemoryAccess* access) {
-  const Delay late = dispatch<Queued::kLoad>(pace, uop.fused);
+  Delay late = dispatch<Queued::kLoad>(pace, uop.fused);
   const Cycles issued = issue<kInOrder>(pace, UopClass::kLoad, operands_ready(pace, uop));
   const Cycles at = issued + latency_[static_cast<size_t>(UopClass::kLoad)];
   Answer answer;
@@ -176,16 +180,21 @@ template <bool kInOrder>
     answer = {.done = at + l1d_latency_, .rest = l1d_latency_};
   } else {
     ++counts_->loads;
-    const Address word = access->address >> 3;
-    const Forward& store = forwards_[word % kForwards];
-    if (store.word == word && at < store.written) {
-      ++counts_->forwarded;
-      answer = {.done = later(at, store.data) + forward_, .rest = forward_};
+    Conflict conflict = {.from = at};
+    if (may_conflict(*access, at)) [[unlikely]] {
+      conflict = search_queue(*access, at);
+      if (conflict.from != at) [[unlikely]] {
+        if (late.cycles == 0) late.cause = waited_for_;
+        late.cycles += conflict.from - at;
+      }
+    }
+    if (conflict.data != 0) {
+      answer = {.done = later(conflict.from, conflict.data) + forward_, .rest = forward_};
     } else {
-      answer = ask<false>(*access, at);
+      answer = ask<false>(*access, conflict.from);
       // The fault is taken when all before it have retired, and the load then done again.
       if (answer.fault != 0) [[unlikely]]
-        answer.done += later(at, pace.retired()) - at;
+        answer.done += later(conflict.from, pace.retired()) - conflict.from;
     }
   }
   set_destinations(uop, answer.done);
@@ -217,10 +226,9 @@ template <bool kInOrder>
   written_ = later(answer.done, written_ + 1);
   store_causes_[stores_.next & stores_.mask] = answer.translation > answer.rest ? Cause::kTlb : answer.cause;
   stores_.take(written_);
-  const Address last = (access->address + access->bytes - (access->bytes != 0)) >> 3;
-  for (Address word = access->address >> 3; word <= last; ++word) {
-    forwards_[word % kForwards] = {.word = word, .data = done, .written = written_};
-  }
+  const Register base = uop.addresses > 0 ? uop.sources[0] : kNoRegister;
+  const Register index = uop.addresses > 1 ? uop.sources[1] : kNoRegister;
+  queue_store(*access, later(later(ready_[base], ready_[index]), pace.dispatch + 1), done);
 }
 
 // Micro-ops that take no port.
