@@ -52,6 +52,7 @@ Machine plain_machine() {
   Machine machine;
   machine.predictor.kind = "perfect";
   machine.pages.fault_us = 0;
+  machine.pages.file_fault_us = 0;
   machine.pages.walk = 0;
   machine.stlb.latency = 0;
   return machine;
@@ -386,6 +387,7 @@ TEST(Core, DivisionsOccupyTheirPort) {
 TEST(Core, APageFaultDrainsTheWindow) {
   Machine machine = plain_machine();
   machine.pages.fault_us = 0.5;
+  machine.pages.file_fault_us = 0.5;
   const Cycles fault = machine.from_us(0.5);
   const auto time = [&](const Uop& access, unsigned faults) {
     Simulation simulation(machine);
