@@ -68,6 +68,14 @@ bool is_hint(std::span<const uint8_t> bytes) {
   return bytes[i + 1] == 0x0d || (bytes[i + 1] >= 0x18 && bytes[i + 1] <= 0x1f);
 }
 
+// Software prefetches: 0f 0d /0 to /2 and 0f 18 /0 to /3, of memory.
+bool is_prefetch(std::span<const uint8_t> hint) {
+  const auto escape = std::find(hint.begin(), hint.end(), 0x0f);
+  if (hint.end() - escape < 3 || escape[2] >= 0xc0) return false;
+  const unsigned operation = escape[2] >> 3 & 7;
+  return (escape[1] == 0x0d && operation <= 2) || (escape[1] == 0x18 && operation <= 3);
+}
+
 // One instruction, sorted: its memory operands, and the registers that its operation reads and writes.
 struct Parts {
   std::string_view name;  // without the v of AVX
@@ -122,7 +130,10 @@ class X86Decoder final : public Decoder {
     const uint8_t* bytes = instruction.bytes.data();
     size_t size = instruction.bytes.size();
     uint64_t address = instruction.address;
-    if (is_hint(instruction.bytes)) return emit(UopClass::kNop, {}, {});
+    if (is_hint(instruction.bytes)) {
+      block_->prefetches += is_prefetch(instruction.bytes);
+      return emit(UopClass::kNop, {}, {});
+    }
     if (!cs_disasm_iter(handle_, &bytes, &size, &address, instruction_)) return emit(UopClass::kAlu, {}, {});
 
     const Parts parts = sort();
@@ -235,7 +246,7 @@ class X86Decoder final : public Decoder {
     } else if (parts.name == "call") {
       block_->end = parts.immediate ? BlockEnd::kCall : BlockEnd::kIndirectCall;
       sources.remove(kStackPointer);
-      emit(UopClass::kStore, {kStackPointer}, {});
+      emit_store({kStackPointer}, {});
       emit(UopClass::kBranch, sources, {});
     } else if (parts.name == "ret") {
       block_->end = BlockEnd::kReturn;
@@ -259,17 +270,15 @@ class X86Decoder final : public Decoder {
       emit(UopClass::kAlu, {kFramePointer}, {kStackPointer});
       emit(UopClass::kLoad, {kFramePointer}, {kFramePointer});
     } else if (parts.name.starts_with("push")) {
-      Registers sources = {kStackPointer};
+      Registers data = parts.sources;
       if (parts.load_count > 0) {
         emit(UopClass::kLoad, parts.loads[0], {kLoaded});
-        sources.add(kLoaded);
+        data = {kLoaded};
       } else if (flags) {
         emit(UopClass::kMicrocode, {kFlags}, {kResult});
-        sources.add(kResult);
-      } else {
-        sources.add(parts.sources);
+        data = {kResult};
       }
-      emit(UopClass::kStore, sources, {});
+      emit_store({kStackPointer}, data);
     } else {
       const bool direct = !flags && parts.store_count == 0;
       Registers destinations = parts.destinations;
@@ -340,6 +349,7 @@ class X86Decoder final : public Decoder {
     Registers sources = address;
     sources.add(data);
     emit(UopClass::kStore, sources, {});
+    block_->uops.back().addresses = static_cast<uint8_t>(address.size());
   }
 
   // More destinations than a micro-op has take further ones, as real cores need them for a wide product.

@@ -11,7 +11,8 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       lock_step_(lock_step),
       bracket_(bracket),
       memory_(machine_),
-      scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us), *this),
+      scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
+                 *this),
       turns_(scheduler_, attention_),
       contended_(machine_.all_cores()),
       random_state_(seed) {
@@ -100,8 +101,7 @@ Cycles in_kernel(const Core& core) {
 void Simulation::charge(GuestThread& thread, Address next) {
   const Block& block = thread.pending->block;
   Core& core = *thread.core;
-  core.run(block, thread.accesses, next,
-           thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
+  core.run(block, thread.accesses, next, thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
   thread.instructions += block.instructions;
   if (!thread.accesses.empty() && block.end >= BlockEnd::kCall && block.end <= BlockEnd::kReturn) {
     const MemoryAccess& last = thread.accesses.back();

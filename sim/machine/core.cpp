@@ -40,6 +40,8 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
     : memory_(memory),
       index_(index),
       in_order_(kind.core.kind == "in-order"),
+      forwards_any_(kind.core.forwarding == "any"),
+      guesses_(kind.core.disambiguation == "predicted"),
       decode_step_(step_of(kind.core.decode)),
       dispatch_step_(step_of(kind.core.width)),
       retire_step_(step_of(kind.core.retire_width)),
@@ -93,8 +95,10 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   }
   counts_->instructions += block.instructions;
   counts_->uops += block.uops.size();
+  counts_->software_prefetches += block.prefetches;
   const Cycles before = now();
   charged_ = 0;
+  block_ = block.start;
   fetch(block);
   decode(block);
   const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
@@ -171,7 +175,7 @@ template <bool kInOrder>
 
 template <bool kInOrder>
 [[gnu::always_inline]] inline void Core::run_load(Pace& pace, const Uop& uop, const MemoryAccess* access) {
-  const Delay late = dispatch<Queued::kLoad>(pace, uop.fused);
+  Delay late = dispatch<Queued::kLoad>(pace, uop.fused);
   const Cycles issued = issue<kInOrder>(pace, UopClass::kLoad, operands_ready(pace, uop));
   const Cycles at = issued + latency_[static_cast<size_t>(UopClass::kLoad)];
   Answer answer;
@@ -179,16 +183,21 @@ template <bool kInOrder>
     answer = {.done = at + l1d_latency_, .rest = l1d_latency_};
   } else {
     ++counts_->loads;
-    const Address word = access->address >> 3;
-    const Forward& store = forwards_[word % kForwards];
-    if (store.word == word && at < store.written) {
-      ++counts_->forwarded;
-      answer = {.done = later(at, store.data) + forward_, .rest = forward_};
+    Conflict conflict = {.from = at};
+    if (may_conflict(*access, at)) [[unlikely]] {
+      conflict = search_queue(*access, at);
+      if (conflict.from != at) [[unlikely]] {
+        if (late.cycles == 0) late.cause = waited_for_;
+        late.cycles += conflict.from - at;
+      }
+    }
+    if (conflict.data != 0) {
+      answer = {.done = later(conflict.from, conflict.data) + forward_, .rest = forward_};
     } else {
-      answer = ask<false>(*access, at);
+      answer = ask<false>(*access, conflict.from);
       // The fault is taken when all before it have retired, and the load then done again.
       if (answer.fault != 0) [[unlikely]]
-        answer.done += later(at, pace.retired()) - at;
+        answer.done += later(conflict.from, pace.retired()) - conflict.from;
     }
   }
   set_destinations(uop, answer.done);
@@ -221,10 +230,9 @@ template <bool kInOrder>
   store_causes_[stores_.next & stores_.mask] =
       answer.translation > answer.rest ? Why{Cause::kTlb} : Why{answer.cause, answer.blame};
   stores_.take(written_);
-  const Address last = (access->address + access->bytes - (access->bytes != 0)) >> 3;
-  for (Address word = access->address >> 3; word <= last; ++word) {
-    forwards_[word % kForwards] = {.word = word, .data = done, .written = written_};
-  }
+  const Register base = uop.addresses > 0 ? uop.sources[0] : kNoRegister;
+  const Register index = uop.addresses > 1 ? uop.sources[1] : kNoRegister;
+  queue_store(*access, later(later(ready_[base], ready_[index]), pace.dispatch + 1), done);
 }
 
 // Micro-ops that take no port.

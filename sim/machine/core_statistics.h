@@ -19,6 +19,9 @@ struct ExecutionStatistics {
   uint64_t loads = 0;
   uint64_t stores = 0;
   uint64_t forwarded = 0;
+  uint64_t blocked = 0;
+  uint64_t order_violations = 0;
+  uint64_t software_prefetches = 0;
   uint64_t branches = 0;
   uint64_t mispredictions = 0;
   uint64_t indirects = 0;
@@ -42,6 +45,10 @@ struct ExecutionStatistics {
     visit("loads", self.loads, "accesses to memory that read");
     visit("stores", self.stores, "accesses to memory that write, without those of locked instructions");
     visit("forwarded", self.forwarded, "loads that got their data from the store queue");
+    visit("blocked", self.blocked, "loads that waited until a store was written that had some of their bytes");
+    visit("order_violations", self.order_violations,
+          "loads done again, with all after them, as an older store turned out to be to their bytes");
+    visit("software_prefetches", self.software_prefetches, "prefetch instructions, which fetch nothing");
     visit("branches", self.branches, "conditional branches");
     visit("mispredictions", self.mispredictions, "of their direction");
     visit("indirects", self.indirects, "indirect jumps and calls");

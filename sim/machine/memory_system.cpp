@@ -16,8 +16,8 @@ MemorySystem::MemorySystem(const Machine& machine)
       attribution_(machine.all_cores()),
       last_level_(machine, attribution_),
       pages_(machine) {
-  const Cycles small = machine.from_us(machine.pages.fault_us);
-  fault_cycles_ = {0, small, small, machine.from_us(machine.pages.huge_fault_us)};
+  fault_cycles_ = {0, machine.from_us(machine.pages.fault_us), machine.from_us(machine.pages.file_fault_us),
+                   machine.from_us(machine.pages.huge_fault_us)};
   for (unsigned core = 0; core < machine.all_cores(); ++core) {
     sides_.push_back(std::make_unique<Side>(machine.kind_of(core), core, last_level_, attribution_));
     last_level_.attach(sides_.back()->caches);
@@ -37,14 +37,21 @@ MemorySystem::Translation MemorySystem::translate(Side& side, Tlb& tlb, Address 
     translation.cycles += walk_;
     const Pages::Touched touched = pages_.touch(address, at + translation.cycles, origin);
     huge = touched.huge;
-    translation.fault = fault_cycles_[static_cast<size_t>(touched.fault)];
-    if (touched.fault == Fault::kAnonymous || touched.fault == Fault::kHuge) {
-      translation.fault += clear_page(side, address, huge, at + translation.cycles + translation.fault, origin);
+    if (touched.fault != Fault::kNone) {
+      translation.fault = fault(side, address, touched.fault, at + translation.cycles, origin);
     }
     side.stlb.insert(address, huge);
   }
   tlb.insert(address, huge);
   return translation;
+}
+
+Cycles MemorySystem::fault(Side& side, Address address, Fault fault, Cycles at, Origin origin) {
+  const Cycles own = fault_cycles_[static_cast<size_t>(fault)];
+  // At the process's lock; nearly always at once.
+  const Cycles start = pages_.lock.fault(at, own);
+  if (fault == Fault::kFile) return start + own - at;
+  return start + own + clear_page(side, address, fault == Fault::kHuge, start + own, origin) - at;
 }
 
 Cycles MemorySystem::clear_page(Side& side, Address address, bool huge, Cycles at, Origin origin) {

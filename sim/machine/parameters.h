@@ -75,6 +75,8 @@ struct CoreParameters {
   uint32_t taken = 1;
   uint32_t mispredict = 15;
   uint32_t forward = 5;
+  std::string forwarding = "contained";
+  std::string disambiguation = "predicted";
   uint32_t atomic = 18;
   uint32_t fence = 20;
   uint32_t pause = 10;
@@ -110,6 +112,12 @@ struct CoreParameters {
           "Agner Fog's microarchitecture manual, Haswell: 15 to 20");
     visit("forward", self.forward, 0, 100, "cycles", "from a store's data to a load of the same bytes",
           "Agner Fog's tables, Haswell: store and load of the same address");
+    visit("forwarding", self.forwarding, Choices{"contained", "any"},
+          "what a queued store forwards: bytes that it has all of (other loads wait until it is written), or any",
+          "Intel 64 optimization manual: store forwarding");
+    visit("disambiguation", self.disambiguation, Choices{"perfect", "predicted"},
+          "of loads and older stores of unknown address: wrong guesses cost as much as of branches",
+          "Intel 64 optimization manual: memory disambiguation");
     visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1",
           "Agner Fog's tables, Skylake");
     visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written", "assumed");

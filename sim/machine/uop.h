@@ -48,6 +48,7 @@ struct Uop {
   bool first = false;   // of its instruction
   bool fused = false;   // shares the dispatch slot of the one before it (a load with its operation, address with data)
   bool locked = false;  // part of an atomic read-modify-write
+  uint8_t addresses = 0;     // how many sources, from the first on, are a store's address
   uint16_t instruction = 0;  // its number in the block
   Register sources[4] = {};
   Register destinations[2] = {};
@@ -75,8 +76,9 @@ struct Block {
   Address fall_through = 0;  // address after the last instruction
   BlockEnd end = BlockEnd::kFallThrough;
   uint32_t instructions = 0;
-  uint32_t slots = 0;   // that its micro-ops take at decode and dispatch
-  bool atomic = false;  // contains a locked instruction
+  uint32_t slots = 0;       // that its micro-ops take at decode and dispatch
+  uint32_t prefetches = 0;  // by software
+  bool atomic = false;      // contains a locked instruction
   std::vector<Uop> uops;
 };
 

@@ -336,8 +336,8 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
                                  cpu_exec_end(current_cpu);
                                },
                            .enter = [] { cpu_exec_start(current_cpu); }};
-  plugin->simulation = std::make_unique<Simulation>(plugin->machine, plugin->options.seed,
-                                                    plugin->options.lock_step != 0, bracket);
+  plugin->simulation =
+      std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
   plugin->observer = std::make_unique<Observer>(plugin->options.observer, *plugin->simulation, describe);
   stay_on_one_cpu();

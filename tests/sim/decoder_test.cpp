@@ -67,6 +67,31 @@ Block decode(const std::vector<std::string>& instructions) {
 std::string uops(const std::string& instruction) { return text_of(decode({instruction})); }
 std::string uops_of_all(const std::vector<std::string>& instructions) { return text_of(decode(instructions)); }
 
+TEST(Decoder, StoresKnowWhichSourcesAreTheirAddress) {
+  const auto addresses = [](const std::string& instruction) {
+    unsigned sum = 0;
+    for (const Uop& uop : decode({instruction}).uops) sum += uop.kind == UopClass::kStore ? uop.addresses : 0;
+    return sum;
+  };
+  EXPECT_EQ(addresses("48 89 03"), 1);     // mov [rbx], rax
+  EXPECT_EQ(addresses("48 89 04 8b"), 2);  // mov [rbx + 4 rcx], rax
+  EXPECT_EQ(addresses("48 01 03"), 1);     // add [rbx], rax
+  EXPECT_EQ(addresses("53"), 1);           // push rbx
+  EXPECT_EQ(addresses("e8 00 00 00 00"), 1);
+  EXPECT_EQ(addresses("48 ab"), 1);  // stosq
+}
+
+TEST(Decoder, SoftwarePrefetchesAreCounted) {
+  EXPECT_EQ(decode({"0f 18 08", "0f 18 07", "41 0f 18 1c 24", "0f 0d 08"}).prefetches, 4);  // t0, nta, t2 r12, w
+  EXPECT_EQ(decode({"f3 0f 1e fa", "0f 1f 44 00 00", "0f 18 20", "90"}).prefetches, 0);     // endbr64 and nops
+}
+
+TEST(Decoder, ABlockTakesASlotForEachMicroOpThatIsNotFused) {
+  const Block block = decode({"48 03 03", "48 89 03", "48 39 d8", "75 00"});  // add rax, [rbx]; store; cmp and jne
+  EXPECT_EQ(block.uops.size(), 4);
+  EXPECT_EQ(block.slots, 3);
+}
+
 TEST(Decoder, BlocksHaveTheirAddresses) {
   const Block block = decode({"90", "48 89 d8", "c3"});
   EXPECT_EQ(block.start, 0x401000);

@@ -74,7 +74,7 @@ TEST(MemorySystem, TranslationAndFaultsAreToldApart) {
   machine.dtlb = {.entries = 2, .ways = 2, .latency = 1};
   machine.stlb = {.entries = 16, .ways = 4, .latency = 7};
   machine.pages.walk = 30;
-  machine.pages.fault_us = 0.5;
+  machine.pages.fault_us = machine.pages.file_fault_us = 0.5;
   MemorySystem memory(machine);
   const Reply first = memory.load(0, 0, 0, kProgram);
   EXPECT_EQ(first.translation, 1u + 7 + 30);
