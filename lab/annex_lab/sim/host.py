@@ -260,6 +260,11 @@ def clock() -> float:
     return _measured(model, found)["ghz"]
 
 
+def tells_clock() -> bool:
+    """Whether programs find a file here that says how fast the time stamp counter is."""
+    return (_CPU / "tsc_freq_khz").exists()
+
+
 def machine() -> str:
     """This machine as TOML."""
     model, who, found, cores = _this()

@@ -44,5 +44,5 @@ def find(name: str, scratch: Path) -> Path:
     if preset.is_file():
         return preset
     if Path(name).is_file():
-        return Path(name)
+        return Path(name).resolve()  # the run may be in another folder
     raise UnknownMachine(f"no machine is called {name}, and there is no such file; presets: {', '.join(presets())}")

@@ -1,10 +1,10 @@
 """Allocators' costs, against measurements of this machine."""
 
+import dataclasses
 import resource
 import statistics
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from annex_lab import allocators as known
 from annex_lab import sample
@@ -88,18 +88,24 @@ def _fastest_quarter(values: list[float]) -> float:
     return statistics.mean(best)
 
 
-def collect(validator: Validator, name: str, who: run.Guest, rounds: int) -> Found:
+def measure(who: run.Guest, rounds: int) -> dict[str, float]:
+    """Seconds by allocator, of interleaved rounds."""
     seconds: dict[str, list[float]] = {allocator: [] for allocator in ALLOCATORS}
     for _ in range(rounds):
         for allocator in ALLOCATORS:
             seconds[allocator].append(_measured(who, allocator))
-    results = validator.each(lambda one: validator.simulate(who, machines.HOST, one, PLAIN_STRINGS), ALLOCATORS)
-    cycles = [result["busy_cycles"] for result in results]
-    return Found(
-        name,
-        {allocator: _fastest_quarter(times) for allocator, times in seconds.items()},
-        dict(zip(ALLOCATORS, cycles, strict=True)),
-    )
+    return {allocator: _fastest_quarter(times) for allocator, times in seconds.items()}
+
+
+def _simulated(validator: Validator, who: run.Guest, allocator: str) -> dict:
+    return validator.simulate(who, machines.HOST, allocator, PLAIN_STRINGS)
+
+
+def collect(validator: Validator, name: str, who: run.Guest, rounds: int) -> Found:
+    seconds = measure(who, rounds)
+    same = dataclasses.replace(who, told_clock=host.tells_clock())
+    results = validator.each(lambda one: _simulated(validator, same, one), ALLOCATORS)
+    return Found(name, seconds, {one: result["busy_cycles"] for one, result in zip(ALLOCATORS, results, strict=True)})
 
 
 def _per_cent(value: float) -> str:
@@ -112,13 +118,13 @@ def ratios(all_found: list[Found], ghz: float) -> Section:
     section = Section(
         "Allocators' ratios, against this machine",
         "CPU time relative to glibc, measured here (the fastest quarter of interleaved rounds) and simulated on the "
-        "preset `host`: the same command with the same string functions. Each cell: measured, simulated, and the "
-        "error. Rank: Spearman's, of the program's six allocators with glibc as 1, by the figures shown (equal ones "
-        "have the mean of their places). Absolute: simulated cycles for each cycle of the machine (CPU time x its "
-        f"clock, measured: {ghz:.2f} GHz), of all allocators, and of the two that are furthest apart. Bounds: error at "
-        f"most {100 * CELL_BOUND:.0f} % in {100 * CELLS_WITHIN:.0f} of 100 cells; mean signed error (geometric) within "
-        f"{100 * BIAS_BOUND:.0f} %; rank at least {RANK_BOUND} for each program. The bound before, {RANK_BOUND} on the "
-        "ranks of all cells together, stays in the last row.",
+        "preset `host`: the same command with the same string functions, told of the clock or not as here. Each cell: "
+        "measured, simulated, and the error. Rank: Spearman's, of the program's six allocators with glibc as 1, by the "
+        "figures shown (equal ones have the mean of their places). Absolute: simulated cycles for each cycle of the "
+        f"machine (CPU time x its clock, measured: {ghz:.2f} GHz), of all allocators, and of the two that are furthest "
+        f"apart. Bounds: error at most {100 * CELL_BOUND:.0f} % in {100 * CELLS_WITHIN:.0f} of 100 cells; mean signed "
+        f"error (geometric) within {100 * BIAS_BOUND:.0f} %; rank at least {RANK_BOUND} for each program. The bound "
+        f"before, {RANK_BOUND} on the ranks of all cells together, stays in the last row.",
         ["program", *others, "rank", "", "absolute"],
     )
     errors = [found.error(name) for found in all_found for name in others]
@@ -154,22 +160,33 @@ def ratios(all_found: list[Found], ghz: float) -> Section:
     return section
 
 
-def start_up(found: Found, programs: list[Found], ghz: float) -> Section:
-    """What a program takes that does nothing, and how much of the others' time that is."""
+def start_up(validator: Validator, programs: list[Found], rounds: int, ghz: float) -> Section:
+    """What a program takes that does nothing, of what it consists, and how much of the others' time that is."""
     section = Section(
         "Starting up, against this machine",
-        "`/bin/true` under each allocator, in milliseconds of CPU time: measured, and simulated cycles over the clock; "
-        "and the largest share of it in the time of one of the programs above, measured. No bound: it says how much of "
-        "the table above is start-up, which a short run consists of.",
-        ["allocator", "measured, ms", "simulated, ms", "largest share above"],
+        "`/bin/true` under each allocator, in milliseconds of CPU time: measured; simulated, not told and told how "
+        "fast the clock is (a file that TCMalloc reads; where there is none it measures); the part of page faults in "
+        "it; and the largest share that starting up has in the time of a program above, measured. No bound: it shows what the "
+        "table above would be of if the runs were short.",
+        ["allocator", "measured", "simulated, not told", "told", "page faults' part", "largest share above"],
     )
-    for name in ALLOCATORS:
-        share = max(found.seconds[name] / program.seconds[name] for program in programs)
+    measured = measure(START_UP, 4 * rounds)
+    results = [
+        validator.each(
+            lambda one, told=told: _simulated(validator, dataclasses.replace(START_UP, told_clock=told), one),
+            ALLOCATORS,
+        )
+        for told in (False, True)
+    ]
+    for name, untold, told in zip(ALLOCATORS, *results, strict=True):
+        faults = sum(untold["all"][origin]["cycles"]["page_fault"] for origin in ("program", "allocator"))
+        share = max(measured[name] / program.seconds[name] for program in programs)
         section.rows.append(
             [
                 name,
-                f"{1000 * found.seconds[name]:.2f}",
-                f"{found.cycles[name] / ghz / 1e6:.2f}",
+                f"{1000 * measured[name]:.2f}",
+                *(f"{one['busy_cycles'] / ghz / 1e6:.2f}" for one in (untold, told)),
+                f"{100 * faults / untold['busy_cycles']:.0f} %",
                 f"{100 * share:.1f} %",
             ]
         )
@@ -179,5 +196,4 @@ def start_up(found: Found, programs: list[Found], ghz: float) -> Section:
 def against_host(validator: Validator, rounds: int) -> list[Section]:
     ghz = host.clock()
     found = [collect(validator, name, validator.workload(name, scale), rounds) for name, scale in PROGRAMS]
-    started = collect(validator, Path(START_UP.argv[0]).name, START_UP, 4 * rounds)
-    return [ratios(found, ghz), start_up(started, found, ghz)]
+    return [ratios(found, ghz), start_up(validator, found, rounds, ghz)]

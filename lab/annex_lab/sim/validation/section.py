@@ -13,10 +13,11 @@ class Section:
     head: list[str]
     rows: list[list[str]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # paragraphs after the table
+    judged: bool = False  # by a bound
 
     def verdict(self, met: bool, what: str) -> str:
         """The cell; `what` says which bound it was, for those that are not met."""
+        self.judged = True
         if not met:
             self.failed.append(what)
         return MET if met else NOT_MET
@@ -25,7 +26,8 @@ class Section:
         lines = [f"## {self.title}", "", self.text, ""]
         lines += ["| " + " | ".join(self.head) + " |", "|" + "---|" * len(self.head)]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        for note in self.notes:
-            lines += ["", note]
-        lines += ["", "**Not met:** " + "; ".join(self.failed) + "." if self.failed else "All within their bounds.", ""]
-        return "\n".join(lines)
+        if self.failed:
+            lines += ["", f"**Not met:** {'; '.join(self.failed)}."]
+        elif self.judged:
+            lines += ["", "All within their bounds."]
+        return "\n".join([*lines, ""])

@@ -1,5 +1,6 @@
 """What all sections need: programs of the workbench, simulated, in a folder of their own."""
 
+import dataclasses
 import itertools
 import os
 import subprocess
@@ -71,7 +72,7 @@ class Validator:
         folder = self.scratch / f"run{next(self.numbers)}"
         folder.mkdir()
         done = run.run(
-            run.Guest(who.argv, found.preload, settings, who.stdin, who.cwd),
+            dataclasses.replace(who, library=found.preload, env=settings),
             machines.find(machine, folder),
             folder,
             seed,
