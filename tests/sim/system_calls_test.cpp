@@ -74,7 +74,7 @@ class SystemCallsTest : public testing::Test {
   uint64_t counted(const char* what) { return calls_.to_json()[what].get<uint64_t>(); }
 
   const Machine machine_ = machine_with_costs();
-  Simulation simulation_{machine_, 1, {}};
+  Simulation simulation_{machine_, 1, false, {}};
   SystemCalls calls_{simulation_};
   GuestThread& first_ = simulation_.start_thread();
 };
