@@ -44,6 +44,7 @@ def part(workload: str, allocator: str, threads: int, cycles: int, seed: int = 1
             "instructions": 100,
             "cycles": cycles // 2,
             "atomic_cycles": 5,
+            "l2_miss_stalls": {"inside": cycles // 10, "evicted": cycles // 40, "touched": 0, "evicted_and_touched": 0},
             "l2_miss_cycles": {
                 "inside": cycles // 5,
                 "evicted": cycles // 20,

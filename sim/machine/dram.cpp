@@ -45,6 +45,7 @@ Dram::Dram(const Machine& machine)
       trp_(machine.from_ns(machine.dram.trp_ns)),
       tras_(machine.from_ns(machine.dram.tras_ns)),
       burst_(std::max<Cycles>(machine.from_ns(8 * 1000 / machine.dram.bus_mts), 1)),
+      closes_(machine.dram.rows == "closed"),
       channel_bits_(bits_of(machine.dram.channels)),
       column_bits_(bits_of(machine.dram.row_bytes >> kLineShift)),
       bank_bits_(bits_of(uint64_t{machine.dram.ranks} * machine.dram.banks)),
@@ -79,7 +80,7 @@ Cycles Dram::read(Address line, Cycles at) {
       // Not before tRAS after the activation, unless that lies in the future, in a leading core's time.
       activate = (bank.activated <= start ? std::max(start, bank.activated + tras_) : start) + trp_;
     }
-    bank.row = place.row;
+    bank.row = closes_ ? kClosed : place.row;
     bank.activated = activate;
     column = activate + trcd_;
   }

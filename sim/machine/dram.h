@@ -1,7 +1,8 @@
 // Memory beyond the last-level cache: channels, banks with open rows, and the channels' data buses.
 //
 // Models: a read of a line finds its row open (tCAS), its bank closed (tRCD + tCAS) or another row open (tRP + tRCD +
-// tCAS, the precharge not before tRAS after the activation); then 64 bytes take the channel's bus. Rows stay open.
+// tCAS, the precharge not before tRAS after the activation); then 64 bytes take the channel's bus. Rows stay open, or are
+// closed after each read, the precharge then being hidden.
 // Neighbouring lines go to neighbouring channels, then through the row; the bank's number is mixed with the row's.
 // Parameters: DramParameters, in ns; rounded to core cycles here, once.
 // Simplifications: a write takes its time on the bus and nothing else, as queues of writes are drained in idle times;
@@ -126,6 +127,7 @@ class Dram {
   Cycles trp_;
   Cycles tras_;
   Cycles burst_;  // 64 bytes on the bus
+  bool closes_;   // rows after each read
   // Fields of a line's number, from the lowest.
   unsigned channel_bits_;
   unsigned column_bits_;

@@ -159,6 +159,7 @@ struct DramParameters {
   uint32_t ranks = 2;
   uint32_t banks = 16;
   uint32_t row_bytes = 8192;
+  std::string rows = "open";
   double bus_mts = 2400;
   double tcas_ns = 14.16;
   double trcd_ns = 14.16;
@@ -173,6 +174,9 @@ struct DramParameters {
     visit("banks", self.banks, 1, 64, "banks a rank", "a power of two", "DDR4 (JESD79-4), chips of 8 bits");
     visit("row_bytes", self.row_bytes, 64, 1 << 20, "bytes", "of a bank's open row; a power of two",
           "DDR4 (JESD79-4): 8 chips (SpeedMalloc Table 2) of 1 KiB");
+    visit("rows", self.rows, Choices{"open", "closed"},
+          "after a read: the row stays open, for the next to hit it, or is closed",
+          "assumed; gem5's default is open, adaptively");
     visit("bus_mts", self.bus_mts, 100, 20000, "million transfers of 8 bytes a second", "of a channel",
           "SpeedMalloc Table 2");
     visit("tcas_ns", self.tcas_ns, 0, 1000, "ns", "column to data", "SpeedMalloc Table 2");

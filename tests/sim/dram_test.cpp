@@ -40,6 +40,17 @@ TEST(Dram, LatencyByTheRowsState) {
   EXPECT_EQ(dram.statistics.bus_cycles, 0u);
 }
 
+TEST(Dram, AClosedRowIsOpenedForEachRead) {
+  Machine machine = machine_of(1, 1);
+  machine.dram.rows = "closed";
+  Dram dram(machine);
+  for (const Address line : {0, 1, 16}) {
+    const Cycles at = 100'000 * (line + 1);
+    EXPECT_EQ(dram.read(line, at) - at, 50'000u + 300 + 20 + 8);
+  }
+  EXPECT_EQ(dram.statistics.row_opens, 3u);
+}
+
 TEST(Dram, APrechargeWaitsForTras) {
   Dram dram(machine_of(1, 1));
   dram.read(0, 0);  // activated at 50,000; the bank is busy until 50,308

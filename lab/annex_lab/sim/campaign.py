@@ -50,8 +50,10 @@ class Run:
     allocator_atomics: int
     allocator_atomic_cycles: int
     futex_calls: int
-    l2_miss_cycles_inside: int
-    l2_miss_cycles_caused: int  # outside, on lines that the allocator evicted or used
+    l2_stalls_inside: int  # cycles that cores waited for misses of the L2, each once
+    l2_stalls_caused: int  # outside the allocator, on lines that it evicted or used
+    l2_miss_cycles_inside: int  # the sum of the misses' own times, in which those that overlap count several times
+    l2_miss_cycles_caused: int
     l2_miss_cycles: int
     peak_bytes: int
     average_bytes: int
@@ -74,9 +76,13 @@ class Failure:
     why: str
 
 
+def _caused(by_blame: dict[str, int]) -> int:
+    return by_blame["evicted"] + by_blame["touched"] + by_blame["evicted_and_touched"]
+
+
 def _run(part: dict) -> Run:
     allocator, pages = part["allocator"], part["memory"]["pages"]
-    beyond = allocator["l2_miss_cycles"]
+    stalls, beyond = allocator["l2_miss_stalls"], allocator["l2_miss_cycles"]
     machine = part["machine"]["name"]
     return Run(
         part.get("workload") or " ".join(part["command"]),
@@ -97,8 +103,10 @@ def _run(part: dict) -> Run:
         part["all"]["allocator"]["atomics"],
         allocator["atomic_cycles"],
         part["system_calls"]["by_number"].get(FUTEX, 0),
+        stalls["inside"],
+        _caused(stalls),
         beyond["inside"],
-        beyond["evicted"] + beyond["touched"] + beyond["evicted_and_touched"],
+        _caused(beyond),
         sum(beyond.values()),
         pages["peak_resident"],
         round(pages["average_resident"]),

@@ -217,6 +217,11 @@ def _figure_lines(made: list[Panel]) -> list[str]:
 def as_markdown(campaign: Campaign, made: list[Panel], made_by: str = "") -> str:
     tables = _Tables(campaign)
     per_cent = tables.averages(lambda run: 100 * run.allocator_cycles / run.busy_cycles, form=".1f")
+    stalls = tables.averages(
+        lambda run: 100 * run.l2_stalls_inside / run.busy_cycles,
+        lambda run: 100 * run.l2_stalls_caused / run.busy_cycles,
+        form=".1f",
+    )
     misses = tables.averages(
         lambda run: 100 * run.l2_miss_cycles_inside / run.busy_cycles,
         lambda run: 100 * run.l2_miss_cycles_caused / run.busy_cycles,
@@ -248,9 +253,17 @@ def as_markdown(campaign: Campaign, made: list[Panel], made_by: str = "") -> str
             ["### Cycles from start to end", "", against, "", *tables.ratios(place, "cycles")],
             ["### The allocator's share of busy cycles, %", "", *tables.shares(place, per_cent)],
             [
-                "### Cycles of L2 misses, % of busy cycles",
+                "### Cycles lost to L2 misses that allocation causes, % of busy cycles",
                 "",
-                "Inside the allocator + outside, on lines that it evicted or used.",
+                "Inside the allocator + outside, on lines that it evicted or used. Each cycle that a core waited counts "
+                "once.",
+                "",
+                *tables.shares(place, stalls),
+            ],
+            [
+                "### The same misses' own times, % of busy cycles",
+                "",
+                "From request to data, overlapping or not: what was shown here before.",
                 "",
                 *tables.shares(place, misses),
             ],

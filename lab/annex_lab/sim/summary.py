@@ -66,13 +66,10 @@ def _allocator(results: dict) -> Table:
     )
     table.add_row("cycles", f"{found['cycles']:,}", _per_cent(found["cycles"], worked))
     table.add_row("  in locked instructions", f"{found['atomic_cycles']:,}", _per_cent(found["atomic_cycles"], worked))
-    beyond = found["l2_miss_cycles"]
-    whole = sum(beyond.values())
-    table.add_row(
-        "cycles of L2 misses inside it", f"{beyond['inside']:,}", f"{_per_cent(beyond['inside'], whole)} of L2's"
-    )
-    outside = beyond["evicted"] + beyond["touched"] + beyond["evicted_and_touched"]
-    table.add_row("  outside, on lines it evicted or used", f"{outside:,}", f"{_per_cent(outside, whole)} of L2's")
+    lost = found["l2_miss_stalls"]
+    table.add_row("cycles lost to L2 misses inside it", f"{lost['inside']:,}", _per_cent(lost["inside"], worked))
+    outside = lost["evicted"] + lost["touched"] + lost["evicted_and_touched"]
+    table.add_row("  outside, on lines it evicted or used", f"{outside:,}", _per_cent(outside, worked))
     return table
 
 
