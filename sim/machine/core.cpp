@@ -38,7 +38,6 @@ Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
       index_(index),
       in_order_(machine.core.kind == "in-order"),
       forwards_any_(machine.core.forwarding == "any"),
-      guesses_(machine.core.disambiguation == "predicted"),
       decode_step_(step_of(machine.core.decode)),
       dispatch_step_(step_of(machine.core.width)),
       retire_step_(step_of(machine.core.retire_width)),
@@ -58,7 +57,8 @@ Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
       latency_(machine.core.latency),
       predictor_(machine.predictor),
       loads_(machine.core.load_queue),
-      stores_(machine.core.store_queue) {
+      stores_(machine.core.store_queue),
+      unwritten_(machine.core.disambiguation == "predicted") {
   // Ports in a new order: those that fewest classes use first, so that the lowest free bit is the port least missed.
   std::array<unsigned, kPorts> users = {};
   for (size_t kind = 0; kind < kUopClasses; ++kind) {
@@ -181,8 +181,8 @@ template <bool kInOrder>
   } else {
     ++counts_->loads;
     Conflict conflict = {.from = at};
-    if (may_conflict(*access, at)) [[unlikely]] {
-      conflict = search_queue(*access, at);
+    if (unwritten_.may_matter(*access, at)) [[unlikely]] {
+      conflict = look_among_stores(*access, at);
       if (conflict.from != at) [[unlikely]] {
         if (late.cycles == 0) late.cause = waited_for_;
         late.cycles += conflict.from - at;
@@ -228,7 +228,8 @@ template <bool kInOrder>
   stores_.take(written_);
   const Register base = uop.addresses > 0 ? uop.sources[0] : kNoRegister;
   const Register index = uop.addresses > 1 ? uop.sources[1] : kNoRegister;
-  queue_store(*access, later(later(ready_[base], ready_[index]), pace.dispatch + 1), done);
+  const Cycles known = later(later(ready_[base], ready_[index]), pace.dispatch + 1);
+  unwritten_.add(*access, known, done, written_);
 }
 
 // Micro-ops that take no port.
