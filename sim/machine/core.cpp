@@ -30,9 +30,6 @@ constexpr bool is_plain(UopClass kind) {
 
 }  // namespace
 
-Core::Queue::Queue(uint32_t entries)
-    : size(std::min(entries, kMostEntries)), mask(std::bit_ceil(std::min(entries, kMostEntries)) - 1) {}
-
 Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
     : memory_(memory),
       index_(index),

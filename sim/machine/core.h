@@ -29,6 +29,7 @@
 #include <span>
 
 #include "machine/core_statistics.h"
+#include "machine/core_window.h"
 #include "machine/memory_system.h"
 #include "machine/parameters.h"
 #include "machine/predictor.h"
@@ -38,7 +39,7 @@
 
 namespace annex::sim {
 
-class Core {
+class Core : private CoreWindow {
  public:
   Core(unsigned index, const Machine& machine, MemorySystem& memory);
   Core(const Core&) = delete;
@@ -60,54 +61,6 @@ class Core {
   const CoreStatistics& statistics() const { return statistics_; }
 
  private:
-  static constexpr unsigned kMostEntries = 1024;  // of any queue: as the parameters' bounds
-  static constexpr unsigned kPorts = 16;
-  static constexpr unsigned kWordCycles = 64 / kPorts;  // in one Word
-  static constexpr uint64_t kEachCycle = 0x0001000100010001;
-  static constexpr unsigned kSlotShift = 16;  // slots are points in time in 1/65536 of a cycle: width of them in one
-  static constexpr Cycles kHorizon = 2048;    // cycles whose ports are known, from dispatch on, less a word
-  static constexpr size_t kWords = kHorizon / kWordCycles;
-  static constexpr Cycles kMostBusy = 256;
-
-  // Entries that are freed in the order in which they were taken: when, for the last of them. A power of two of them
-  // are kept, of which the youngest `size` matter.
-  struct Queue {
-    explicit Queue(uint32_t entries);
-    Cycles free_at() const { return freed[(next - size) & mask]; }  // the entry that the next one takes
-    void take(Cycles until) { freed[next++ & mask] = until; }
-
-    uint32_t size;
-    uint32_t mask;
-    uint32_t next = 0;
-    std::array<Cycles, kMostEntries> freed = {};
-  };
-  // A few cycles: their free ports, 16 bits a cycle, the earliest lowest; and how many micro-ops are issued in them.
-  struct Word {
-    uint64_t free = ~uint64_t{0};
-    uint64_t uops = 0;
-  };
-  // What every micro-op changes. Runs keep a copy, which compilers can hold in registers.
-  struct Pace {
-    Cycles dispatch = 0;       // the cycle of the last dispatch
-    Cycles dispatch_slot = 0;  // the same, in slots
-    Cycles retire_slot = 0;    // of the last retirement
-    uint64_t waiting = 0;      // in the scheduler: micro-ops issued after dispatch's own word
-    uint32_t entry = 0;        // of the reorder buffer: the next
-
-    Cycles retired() const { return retire_slot >> kSlotShift; }
-
-    Pace() = default;
-    Pace(const Pace& from) { *this = from; }
-    // One by one: compilers that copy it as a whole keep it in memory.
-    Pace& operator=(const Pace& from) {
-      dispatch = from.dispatch;
-      dispatch_slot = from.dispatch_slot;
-      retire_slot = from.retire_slot;
-      waiting = from.waiting;
-      entry = from.entry;
-      return *this;
-    }
-  };
   // What older stores mean for a load: when it goes on, and when the store that forwards to it has its data; 0: none.
   struct Conflict {
     Cycles from = 0;
