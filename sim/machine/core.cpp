@@ -30,9 +30,6 @@ constexpr bool is_plain(UopClass kind) {
 
 }  // namespace
 
-Core::Queue::Queue(uint32_t entries)
-    : size(std::min(entries, kMostEntries)), mask(std::bit_ceil(std::min(entries, kMostEntries)) - 1) {}
-
 Core::Core(unsigned index, const Machine& machine, MemorySystem& memory)
     : Core(index, machine.kind_of(index), memory) {}
 
@@ -41,7 +38,6 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
       index_(index),
       in_order_(kind.core.kind == "in-order"),
       forwards_any_(kind.core.forwarding == "any"),
-      guesses_(kind.core.disambiguation == "predicted"),
       decode_step_(step_of(kind.core.decode)),
       dispatch_step_(step_of(kind.core.width)),
       retire_step_(step_of(kind.core.retire_width)),
@@ -61,7 +57,8 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
       latency_(kind.core.latency),
       predictor_(kind.predictor),
       loads_(kind.core.load_queue),
-      stores_(kind.core.store_queue) {
+      stores_(kind.core.store_queue),
+      unwritten_(kind.core.disambiguation == "predicted") {
   // Ports in a new order: those that fewest classes use first, so that the lowest free bit is the port least missed.
   std::array<unsigned, kPorts> users = {};
   for (size_t uop = 0; uop < kUopClasses; ++uop) {
@@ -184,8 +181,8 @@ template <bool kInOrder>
   } else {
     ++counts_->loads;
     Conflict conflict = {.from = at};
-    if (may_conflict(*access, at)) [[unlikely]] {
-      conflict = search_queue(*access, at);
+    if (unwritten_.may_matter(*access, at)) [[unlikely]] {
+      conflict = look_among_stores(*access, at);
       if (conflict.from != at) [[unlikely]] {
         if (late.cycles == 0) late.cause = waited_for_;
         late.cycles += conflict.from - at;
@@ -232,7 +229,8 @@ template <bool kInOrder>
   stores_.take(written_);
   const Register base = uop.addresses > 0 ? uop.sources[0] : kNoRegister;
   const Register index = uop.addresses > 1 ? uop.sources[1] : kNoRegister;
-  queue_store(*access, later(later(ready_[base], ready_[index]), pace.dispatch + 1), done);
+  const Cycles known = later(later(ready_[base], ready_[index]), pace.dispatch + 1);
+  unwritten_.add(*access, known, done, written_);
 }
 
 // Micro-ops that take no port.

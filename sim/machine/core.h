@@ -16,13 +16,12 @@
 // waits until it is written. Loads guess that older stores whose address isn't known are to other bytes: where that was
 // wrong they begin again, with all after them, and wait the next times.
 //
-// Simplifications: no wrong path is executed. A store's address takes no port of its own, and the words of the youngest
-// 256 unwritten stores are known. Where several micro-ops want a port at the same cycle, it is the first in program
-// order that gets it. Decode is counted a block at a time. All lines of a block are fetched at its start: what hits is
-// there in time, and a miss holds dispatch for as long as it takes beyond that; nothing is fetched ahead. Direct
-// branches never miss a target. Software prefetches are counted, and fetch nothing. A fused pair has one dispatch slot
-// and one entry in the reorder buffer, but two in the scheduler, whose entries are freed four cycles at a time. A
-// port's busy time is at most kMostBusy.
+// Simplifications: no wrong path is executed. A store's address takes no port of its own. Where several micro-ops want
+// a port at the same cycle, it is the first in program order that gets it. Decode is counted a block at a time. All
+// lines of a block are fetched at its start: what hits is there in time, and a miss holds dispatch for as long as it
+// takes beyond that; nothing is fetched ahead. Direct branches never miss a target. Software prefetches are counted,
+// and fetch nothing. A fused pair has one dispatch slot and one entry in the reorder buffer, but two in the scheduler,
+// whose entries are freed four cycles at a time. A port's busy time is at most kMostBusy.
 #pragma once
 
 #include <array>
@@ -30,15 +29,17 @@
 #include <span>
 
 #include "machine/core_statistics.h"
+#include "machine/core_window.h"
 #include "machine/memory_system.h"
 #include "machine/parameters.h"
 #include "machine/predictor.h"
 #include "machine/types.h"
+#include "machine/unwritten_stores.h"
 #include "machine/uop.h"
 
 namespace annex::sim {
 
-class Core {
+class Core : private CoreWindow {
  public:
   Core(unsigned index, const Machine& machine, MemorySystem& memory);
   Core(const Core&) = delete;
@@ -60,70 +61,6 @@ class Core {
   const CoreStatistics& statistics() const { return statistics_; }
 
  private:
-  static constexpr unsigned kMostEntries = 1024;  // of any queue: as the parameters' bounds
-  static constexpr unsigned kPorts = 16;
-  static constexpr unsigned kWordCycles = 64 / kPorts;  // in one Word
-  static constexpr uint64_t kEachCycle = 0x0001000100010001;
-  static constexpr unsigned kSlotShift = 16;  // slots are points in time in 1/65536 of a cycle: width of them in one
-  static constexpr Cycles kHorizon = 2048;    // cycles whose ports are known, from dispatch on, less a word
-  static constexpr size_t kWords = kHorizon / kWordCycles;
-  static constexpr Cycles kMostBusy = 256;
-  static constexpr unsigned kQueuedWords = 256;  // words of unwritten stores that loads can find
-  static constexpr unsigned kWaryLoads = 1024;
-  static constexpr uint8_t kMostWary = 15;
-
-  // Entries that are freed in the order in which they were taken: when, for the last of them. A power of two of them
-  // are kept, of which the youngest `size` matter.
-  struct Queue {
-    explicit Queue(uint32_t entries);
-    Cycles free_at() const { return freed[(next - size) & mask]; }  // the entry that the next one takes
-    void take(Cycles until) { freed[next++ & mask] = until; }
-
-    uint32_t size;
-    uint32_t mask;
-    uint32_t next = 0;
-    std::array<Cycles, kMostEntries> freed = {};
-  };
-  // A few cycles: their free ports, 16 bits a cycle, the earliest lowest; and how many micro-ops are issued in them.
-  struct Word {
-    uint64_t free = ~uint64_t{0};
-    uint64_t uops = 0;
-  };
-  // What every micro-op changes. Runs keep a copy, which compilers can hold in registers.
-  struct Pace {
-    Cycles dispatch = 0;       // the cycle of the last dispatch
-    Cycles dispatch_slot = 0;  // the same, in slots
-    Cycles retire_slot = 0;    // of the last retirement
-    uint64_t waiting = 0;      // in the scheduler: micro-ops issued after dispatch's own word
-    uint32_t entry = 0;        // of the reorder buffer: the next
-
-    Cycles retired() const { return retire_slot >> kSlotShift; }
-
-    Pace() = default;
-    Pace(const Pace& from) { *this = from; }
-    // One by one: compilers that copy it as a whole keep it in memory.
-    Pace& operator=(const Pace& from) {
-      dispatch = from.dispatch;
-      dispatch_slot = from.dispatch_slot;
-      retire_slot = from.retire_slot;
-      waiting = from.waiting;
-      entry = from.entry;
-      return *this;
-    }
-  };
-  // A store that later loads may need until it is written: an entry for each word of eight bytes that it touches.
-  struct QueuedWord {
-    Address address = 0;  // of all of the store
-    Cycles known = 0;     // when that is known
-    Cycles data = 0;      // when its data is there
-    Cycles written = 0;
-    uint32_t before = 0;  // the next older entry whose word has the same place in youngest_
-    uint32_t bytes = 0;   // of all of the store
-  };
-  struct Youngest {
-    Cycles written = 0;
-    uint32_t entry = 0;  // of queued_, counted from the first store on
-  };
   // What older stores mean for a load: when it goes on, and when the store that forwards to it has its data; 0: none.
   struct Conflict {
     Cycles from = 0;
@@ -187,10 +124,7 @@ class Core {
   template <class Work>
   auto apart(Pace& pace, Work&& work);
 
-  bool may_conflict(const MemoryAccess& access, Cycles at) const;
-  Conflict search_queue(const MemoryAccess& access, Cycles at);
-  const QueuedWord* youngest_store_to(const MemoryAccess& access, Cycles at) const;
-  void queue_store(const MemoryAccess& access, Cycles known, Cycles data);
+  Conflict look_among_stores(const MemoryAccess& access, Cycles at);
   template <bool kStore>
   Answer ask(const MemoryAccess& access, Cycles at);
   template <bool kStore>
@@ -209,7 +143,7 @@ class Core {
   const unsigned index_;
 
   // Parameters, as the loop wants them.
-  const bool in_order_, forwards_any_, guesses_;
+  const bool in_order_, forwards_any_;
   const Cycles decode_step_, dispatch_step_, retire_step_;  // from one slot to the next
   const Cycles decode_lead_;                                // slots by which decode is ahead of dispatch, at most
   const uint32_t rob_, rob_mask_, scheduler_;
@@ -235,8 +169,7 @@ class Core {
 
   // Stores and accounting.
   Cycles written_ = 0;               // when the youngest store is written
-  Cause waited_for_ = Cause::kBase;  // by the last load that search_queue() made wait
-  Cycles addresses_known_ = 0;       // when those of all stores are, where loads guess
+  Cause waited_for_ = Cause::kBase;  // by the last load of which look_among_stores() said that it waits
   Address block_ = 0;                // that runs: with an instruction's number in it, names that instruction
   Cycles charged_ = 0;               // in this run, to other causes than the base
 
@@ -252,11 +185,8 @@ class Core {
   std::array<Cycles, kMostEntries> retire_slots_ = {};  // of the last micro-ops: the reorder buffer
   Queue loads_, stores_;
   std::array<Why, kMostEntries> store_causes_ = {};
-  uint32_t next_queued_ = 1;
-  std::array<QueuedWord, kQueuedWords> queued_ = {};
-  std::array<Youngest, kQueuedWords> youngest_ = {};  // by word
-  std::array<uint8_t, kWaryLoads> wary_ = {};         // by instruction: how often it still waits for all addresses
-  std::array<Word, kWords> words_ = {};               // from dispatch_'s on; before it nothing is left
+  UnwrittenStores unwritten_;
+  std::array<Word, kWords> words_ = {};  // from dispatch_'s on; before it nothing is left
 };
 
 }  // namespace annex::sim

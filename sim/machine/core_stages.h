@@ -138,63 +138,17 @@ template <bool kInOrder>
   return (slot >> kSlotShift) - (ideal >> kSlotShift);
 }
 
-inline Address last_byte_of(const MemoryAccess& access) { return access.address + access.bytes - (access.bytes != 0); }
-
-// Whether search_queue() could find something. Wide loads may touch a third word.
-[[gnu::always_inline]] inline bool Core::may_conflict(const MemoryAccess& access, Cycles at) const {
-  const Cycles first = youngest_[(access.address >> 3) % kQueuedWords].written;
-  const Cycles last = youngest_[(last_byte_of(access) >> 3) % kQueuedWords].written;
-  return at < later(later(first, last), addresses_known_) || access.bytes > 8;
-}
-
-// From now on loads may need it, until it is written.
-[[gnu::always_inline]] inline void Core::queue_store(const MemoryAccess& access, Cycles known, Cycles data) {
-  if (guesses_) addresses_known_ = later(addresses_known_, known);
-  const Address last = last_byte_of(access) >> 3;
-  for (Address word = access.address >> 3; word <= last; ++word) {
-    Youngest& youngest = youngest_[word % kQueuedWords];
-    queued_[next_queued_ % kQueuedWords] = {access.address, known, data, written_, youngest.entry, access.bytes};
-    youngest = {written_, next_queued_++};
-  }
-}
-
-// The youngest store to some of its bytes that isn't written by then.
-inline const Core::QueuedWord* Core::youngest_store_to(const MemoryAccess& access, Cycles at) const {
-  uint32_t found = 0;
-  const Address last = last_byte_of(access);
-  for (Address word = access.address >> 3; word <= last >> 3; ++word) {
-    uint32_t entry = youngest_[word % kQueuedWords].entry;
-    while (next_queued_ - entry <= kQueuedWords) {
-      const QueuedWord& store = queued_[entry % kQueuedWords];
-      if (store.written <= at) break;  // as are all before it
-      if (store.address <= last && access.address < store.address + store.bytes) {
-        if (found == 0 || next_queued_ - entry < next_queued_ - found) found = entry;
-        break;
-      }
-      entry = store.before;
-    }
-  }
-  return found == 0 ? nullptr : &queued_[found % kQueuedWords];
-}
-
-// A load that may need what a queued store has, or that comes before it is known what older stores write.
-//
-// It guesses that they don't write its bytes. If that was wrong, it and all after it begin again when the store's
-// address is known; from then on it waits for the addresses of all older stores, until it has waited in vain often
-// enough (a counter for each load, as Intel's Core has). What a store has only a part of comes from the cache, when the
-// store has been written there.
-[[gnu::noinline]] inline Core::Conflict Core::search_queue(const MemoryAccess& access, Cycles at) {
-  Cycles from = at;
-  uint8_t& wary = wary_[(block_ + access.instruction * 61) % kWaryLoads];
-  if (at < addresses_known_ && wary != 0) {
-    --wary;
-    from = addresses_known_;
-    waited_for_ = Cause::kBase;
-  }
-  const QueuedWord* store = youngest_store_to(access, at);
+// What older stores that aren't written yet mean for a load: it may guess wrong about them, and then begins again with
+// all after it when the store's address is known. One that contains it forwards to it; what a store has only a part of
+// comes from the cache, when the store is written there.
+[[gnu::noinline]] inline Core::Conflict Core::look_among_stores(const MemoryAccess& access, Cycles at) {
+  const Address load = block_ + access.instruction * 61;
+  Cycles from = unwritten_.goes_at(load, at);
+  waited_for_ = Cause::kBase;
+  const UnwrittenStores::Store* store = unwritten_.youngest_to(access, at);
   if (store == nullptr) return {.from = from};
-  if (guesses_ && at < store->known) {
-    wary = kMostWary;
+  if (at < store->known) {
+    unwritten_.beware(load);
     if (from == at) {
       ++counts_->order_violations;
       from = store->known + mispredict_;
@@ -203,8 +157,7 @@ inline const Core::QueuedWord* Core::youngest_store_to(const MemoryAccess& acces
     }
   }
   if (from >= store->written) return {.from = from};
-  const bool contains = store->address <= access.address && last_byte_of(access) < store->address + store->bytes;
-  if (contains || forwards_any_) {
+  if (forwards_any_ || store->contains(access)) {
     ++counts_->forwarded;
     return {.from = from, .data = store->data};
   }
