@@ -1,7 +1,8 @@
 // Whether the registers of a thread lie where the plugin takes them to be, asked once, at the program's first block.
 //
-// rax, rcx, rdx, rbx, rsp, ... in QEMU's numbering, 16 of them, then the instruction pointer. At the program's entry the
-// latter is that of the block, and the stack holds the number of arguments, as many pointers, and a null (System V ABI).
+// rax, rcx, rdx, rbx, rsp, ... in QEMU's numbering, 16 of them, then the instruction pointer. At the program's entry
+// the latter is that of the block, and the stack holds the number of arguments, as many pointers, and a null (System V
+// ABI).
 #pragma once
 
 #include <array>

@@ -181,11 +181,14 @@ template <bool kInOrder>
     ++counts_->loads;
     const Address word = access->address >> 3;
     const Forward& store = forwards_[word % kForwards];
-    if (store.word == word && at < store.written) {
+    const bool queued = store.word == word && at < store.written;
+    if (queued && memory_.cached(index_, access->address)) {
       ++counts_->forwarded;
       answer = {.done = later(at, store.data) + forward_, .rest = forward_};
     } else {
-      answer = ask<false>(*access, at);
+      // Another core has taken the line since, and the program gets that one's value.
+      answer = ask<false>(*access, queued ? store.written : at);
+      if (queued) answer.rest += store.written - at;
       // The fault is taken when all before it have retired, and the load then done again.
       if (answer.fault != 0) [[unlikely]]
         answer.done += later(at, pace.retired()) - at;

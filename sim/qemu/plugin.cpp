@@ -140,7 +140,7 @@ static void write_time_stamp(const GuestThread& thread, uint64_t* registers) {
 extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, uint64_t* registers) {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
-  const TranslatedBlock& block = *static_cast<const TranslatedBlock*>(data);
+  TranslatedBlock& block = *static_cast<TranslatedBlock*>(data);
   if (!plugin->registers_known) [[unlikely]] {
     plugin->registers_known = true;
     if (!are_registers_of_entry(reinterpret_cast<Address>(registers), block.block.start))
@@ -336,8 +336,8 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
                                  cpu_exec_end(current_cpu);
                                },
                            .enter = [] { cpu_exec_start(current_cpu); }};
-  plugin->simulation = std::make_unique<Simulation>(plugin->machine, plugin->options.seed,
-                                                    plugin->options.lock_step != 0, bracket);
+  plugin->simulation =
+      std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
   plugin->observer = std::make_unique<Observer>(plugin->options.observer, *plugin->simulation, describe);
   stay_on_one_cpu();
