@@ -42,6 +42,7 @@ void Simulation::describe(Json& out) {
   out["instructions"] = instructions();
   out["cycles"] = cycles();
   out["threads"] = threads_.size();
+  out["turns"] = turns_count_;
   out["switches"] = scheduler_.switches();
   memory_.to_json(out["memory"], cycles());
 

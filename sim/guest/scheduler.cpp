@@ -46,7 +46,9 @@ void Scheduler::wake(unsigned thread, Cycles at) {
 }
 
 void Scheduler::limit(Cycles at) {
-  if (running_ != kNobody) run_until_ = std::min(run_until_, at + quantum_);
+  if (running_ == kNobody) return;
+  run_until_ = std::min(run_until_, at + quantum_);
+  first_until_ = std::min(first_until_, at);
 }
 
 void Scheduler::yield(unsigned thread) {
@@ -57,13 +59,7 @@ void Scheduler::yield(unsigned thread) {
   threads_[thread].state = State::kReady;
   threads_[thread].ready_at = clock_.now(threads_[thread].core);
   start_slice(threads_[thread].core);
-  run_until_ = 0;
-}
-
-void Scheduler::contend() {
-  if (run_until_ == kNever) return;  // it is alone
-  run_until_ = 0;
-  cores_[threads_[running_].core].contends = true;
+  run_until_ = first_until_ = 0;
 }
 
 void Scheduler::enqueue(unsigned thread) {
@@ -153,10 +149,10 @@ unsigned Scheduler::next() {
       ++switches_;
     }
     second = std::min(second, alarm);
-    run_until_ = second == kNever ? kNever : second + (core.contends ? 0 : quantum_);
-    core.contends = false;
+    run_until_ = second == kNever ? kNever : second + quantum_;
     if (core.queue.size() > 1) run_until_ = std::min(run_until_, core.slice_end);
     run_until_ = std::max(run_until_, clock_.now(first) + 1);
+    first_until_ = std::min(run_until_, std::max(second, clock_.now(first) + 1));
     return running_;
   }
 }

@@ -48,14 +48,13 @@ class Scheduler {
   void wake(unsigned thread, Cycles at);
   // The running thread lets others of its core go first.
   void yield(unsigned thread);
-  // The running thread's core competes with others for a line: its turn ends, and its next one gets no lead.
-  void contend();
 
   // Who runs now; kNobody where no thread can before one that is away comes back. The one returned is running until
   // its core's clock reaches run_until(). Times up: see timed_out().
   unsigned next();
   unsigned running() const { return running_; }
   Cycles run_until() const { return run_until_; }
+  Cycles first_until() const { return first_until_; }
 
   bool timed_out(unsigned thread) const { return threads_[thread].timed_out; }
   Cycles now_of(unsigned thread) const { return clock_.now(threads_[thread].core); }
@@ -81,7 +80,6 @@ class Scheduler {
     std::deque<unsigned> queue;  // its threads that are ready or running; the first is on it
     unsigned last = kNobody;     // whose state it holds
     Cycles slice_end = 0;
-    bool contends = false;  // so its next turn gets no lead
   };
 
   void enqueue(unsigned thread);
@@ -99,6 +97,7 @@ class Scheduler {
   std::vector<Core> cores_;
   unsigned running_ = kNobody;
   Cycles run_until_ = 0;
+  Cycles first_until_ = 0;
   uint64_t switches_ = 0;
   bool switched_ = false;
 };

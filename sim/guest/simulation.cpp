@@ -14,7 +14,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
                  *this),
       turns_(scheduler_, attention_),
-      contended_(machine_.all_cores()),
+      communicated_(machine_.all_cores()),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
 }
@@ -41,7 +41,7 @@ GuestThread& Simulation::start_thread() {
   thread->id = scheduler_.add(at);
   thread->seat = &turns_.add();
   if (first) turns_.begin();
-  run_until_ = scheduler_.run_until();
+  take_limits();
   return *thread;
 }
 
@@ -60,19 +60,20 @@ void Simulation::take_turn(GuestThread& thread, bool in_code) {
   if (in_code && bracket_.enter != nullptr) bracket_.enter();
   const unsigned core = scheduler_.core_of(thread.id);
   thread.core = &cores_[core];
-  run_until_ = scheduler_.run_until();
+  take_limits();
   thread.sequences.runs_on(core, scheduler_.switched());
 }
 
 void Simulation::pass_turn(GuestThread& thread, bool in_code) {
   const Cycles at = now(thread);
   thread.core = nullptr;
+  ++turns_count_;
   turns_.pass(thread.id, at);
   take_turn(thread, in_code);
 }
 
 // Between two blocks: its time is over, or somebody wants something.
-void Simulation::look_around(GuestThread& thread, Address next) {
+void Simulation::look_around(GuestThread& thread, Address next, Cycles until) {
   if (thread.sequences.inside(next)) return;  // it will be asked again before the next block
   attention_.store(false, std::memory_order_relaxed);
   if (asked_.load(std::memory_order_acquire)) {
@@ -80,7 +81,7 @@ void Simulation::look_around(GuestThread& thread, Address next) {
     asked_.store(false, std::memory_order_release);
   }
   // What the observer asks for, at any time of the host's, must not change whose turn it is.
-  if (now(thread) >= run_until_ || turns_.waits()) pass_turn(thread, true);
+  if (thread.core->resumes() >= until || turns_.waits()) pass_turn(thread, true);
 }
 
 void Simulation::switch_thread(unsigned core) {
@@ -111,19 +112,24 @@ void Simulation::charge(GuestThread& thread, Address next) {
       thread.calls.leave(core.now(), in_kernel(core), thread.instructions, calls_);
     }
   }
-  yield_where_contended(core.index());
+  order(thread, *thread.pending);
   thread.accesses.clear();
   thread.pending = nullptr;
 }
 
-// It has taken a line, to write it, from a core that had just got it: threads compete for it, or for its neighbours.
-// Within one turn the line would stay here, so the turn ends, and whoever is behind in time comes first.
-void Simulation::yield_where_contended(unsigned core) {
-  const uint64_t contended = memory_.coherence(core).contended;
-  if (contended == contended_[core]) return;
-  contended_[core] = contended;
-  scheduler_.contend();
-  run_until_ = scheduler_.run_until();
+// Where its core got a line that another core had just got, threads communicate: through that line, or its neighbours.
+// The block's next runs then begin in order. Blocks that only read are those that poll, which they do for long before
+// somebody writes.
+void Simulation::order(const GuestThread& thread, TranslatedBlock& block) {
+  const CoherenceStatistics& coherence = memory_.coherence(thread.core->index());
+  const uint64_t seen = coherence.contended + coherence.received;
+  if (seen == communicated_[thread.core->index()]) [[likely]] {
+    block.in_order -= block.in_order > 0;
+    return;
+  }
+  communicated_[thread.core->index()] = seen;
+  const bool writes = std::any_of(thread.accesses.begin(), thread.accesses.end(), [](auto& a) { return a.store; });
+  block.in_order = writes ? kWritesInOrder : kReadsInOrder;
 }
 
 void Simulation::enter_allocator(GuestThread& thread, Function function) {
@@ -148,7 +154,7 @@ bool Simulation::sleep(GuestThread& thread, Cycles until) {
 
 void Simulation::wake(unsigned thread, Cycles at) {
   scheduler_.wake(thread, at);
-  run_until_ = scheduler_.run_until();
+  take_limits();
 }
 
 void Simulation::leave(GuestThread& thread) {

@@ -33,6 +33,7 @@ struct TranslatedBlock {
   Block block;
   Function function = Function::kNone;  // that is entered with it
   bool stamps = false;                  // its last instruction reads the time stamp counter
+  uint16_t in_order = 0;                // so many of its next runs begin in the order of simulated time
 };
 
 // What a thread of the program has done since it was last charged, and where it is.
@@ -42,7 +43,7 @@ struct GuestThread {
   Core* core = nullptr;  // while it has the turn
   Turns::Seat* seat = nullptr;
   const void* code = nullptr;  // of the host, that it runs: for Bracket
-  const TranslatedBlock* pending = nullptr;
+  TranslatedBlock* pending = nullptr;
   uint64_t instructions = 0;
   CallTracker calls;
   Restartable sequences;
@@ -78,7 +79,7 @@ class Simulation final : private Clock {
   void end_thread(GuestThread& thread);
 
   // The thread comes to this block. Returns when it may run it.
-  void enter_block(GuestThread& thread, const TranslatedBlock& block) {
+  void enter_block(GuestThread& thread, TranslatedBlock& block) {
     if (thread.core == nullptr) [[unlikely]]
       take_turn(thread, true);
     const bool alone = is_locked_alone(block);
@@ -89,8 +90,9 @@ class Simulation final : private Clock {
       charge(thread, block.block.start);
     }
     const bool may_wait = lock_step_ ? !again : !alone;
-    if ((thread.core->now() >= run_until_ || attention_.load(std::memory_order_relaxed)) && may_wait) [[unlikely]]
-      look_around(thread, block.block.start);
+    const Cycles until = block.in_order > 0 ? first_until_ : run_until_;
+    if ((thread.core->resumes() >= until || attention_.load(std::memory_order_relaxed)) && may_wait) [[unlikely]]
+      look_around(thread, block.block.start, until);
     if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
       enter_allocator(thread, block.function);
     thread.pending = &block;
@@ -133,7 +135,11 @@ class Simulation final : private Clock {
   void describe(nlohmann::json& out);
 
  private:
-  Cycles now(unsigned core) const override { return cores_[core].now(); }
+  // How many runs of a block are in order after one that communicated.
+  static constexpr uint16_t kWritesInOrder = 64;
+  static constexpr uint16_t kReadsInOrder = 16384;
+
+  Cycles now(unsigned core) const override { return cores_[core].resumes(); }
   void idle_until(unsigned core, Cycles at) override { cores_[core].idle_until(at); }
   void switch_thread(unsigned core) override;
 
@@ -144,10 +150,14 @@ class Simulation final : private Clock {
     return block.block.atomic && block.block.instructions == 1;
   }
   void charge(GuestThread& thread, Address next);
-  void yield_where_contended(unsigned core);
+  void order(const GuestThread& thread, TranslatedBlock& block);
+  void take_limits() {
+    run_until_ = scheduler_.run_until();
+    first_until_ = scheduler_.first_until();
+  }
   void take_turn(GuestThread& thread, bool in_code);
   void pass_turn(GuestThread& thread, bool in_code);
-  void look_around(GuestThread& thread, Address next);
+  void look_around(GuestThread& thread, Address next, Cycles until);
   void enter_allocator(GuestThread& thread, Function function);
 
   const Machine machine_;
@@ -164,8 +174,10 @@ class Simulation final : private Clock {
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
   std::array<CallStatistics, 5> calls_{};              // by Function
-  std::vector<uint64_t> contended_;                    // by core: its lines that others want, when last looked at
-  Cycles run_until_ = 0;                               // of the thread that has the turn
+  std::vector<uint64_t> communicated_;  // by core: lines that it got from others which had just got them, so far
+  uint64_t turns_count_ = 0;
+  Cycles first_until_ = 0;  // of the thread that has the turn: so long its core is the furthest behind
+  Cycles run_until_ = 0;    // with its lead
   uint64_t random_state_;
 };
 

@@ -24,6 +24,7 @@
 // whose entries are freed four cycles at a time. A port's busy time is at most kMostBusy.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -47,6 +48,8 @@ class Core : private CoreWindow {
 
   // When its last instruction retired: the sum of all cycles charged.
   Cycles now() const { return pace_.retired(); }
+  // When its next instruction can take effect: after a wrong prediction, not before it is delivered.
+  Cycles resumes() const { return std::max(now(), front_until_); }
   unsigned index() const { return index_; }
 
   // One run of a block: its accesses in program order (several an instruction, or none, whatever its micro-ops say),

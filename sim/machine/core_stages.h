@@ -157,6 +157,11 @@ template <bool kInOrder>
     }
   }
   if (from >= store->written) return {.from = from};
+  if (!memory_.cached(index_, access.address)) {
+    // Another core has taken the line since: the program gets that one's value.
+    if (from == at) waited_for_ = Cause::kCoherence;
+    return {.from = store->written};
+  }
   if (forwards_any_ || store->contains(access)) {
     ++counts_->forwarded;
     return {.from = from, .data = store->data};

@@ -140,7 +140,7 @@ static void write_time_stamp(const GuestThread& thread, uint64_t* registers) {
 extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, uint64_t* registers) {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
-  const TranslatedBlock& block = *static_cast<const TranslatedBlock*>(data);
+  TranslatedBlock& block = *static_cast<TranslatedBlock*>(data);
   if (!plugin->registers_known) [[unlikely]] {
     plugin->registers_known = true;
     if (!are_registers_of_entry(reinterpret_cast<Address>(registers), block.block.start))

@@ -1,11 +1,12 @@
 // The x86-64 decoder: instructions and the micro-ops that they should become.
-#include "decode/decoder.h"
-
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "decode/alone.h"
 
 namespace annex::sim {
 namespace {
@@ -307,6 +308,42 @@ TEST(Decoder, AnyBytes) {
       for (const Register reg : uop.destinations) ASSERT_LT(reg, kRegisters);
     }
   }
+}
+
+// --- one instruction a block
+
+class AloneDecoderTest : public testing::Test {
+ protected:
+  // From an address on, of the code that was given.
+  std::span<const uint8_t> code_from(Address address) const {
+    return std::span(code_).subspan(std::min<size_t>(address - kStart, code_.size()));
+  }
+  Block decode(Address from, size_t bytes) {
+    const Instruction one{from, code_from(from).first(bytes)};
+    return decoder_->decode({&one, 1});
+  }
+
+  static constexpr Address kStart = 0x1000;
+  // cmp rax, [rbx]; jne; cmp rax, rcx; mov rax, rcx
+  const Bytes code_ = bytes_of("48 3b 03 75 fb 48 39 c8 48 89 c8");
+  std::unique_ptr<Decoder> decoder_ =
+      make_alone_decoder(make_x86_decoder(), [this](Address a) { return code_from(a); });
+};
+
+TEST_F(AloneDecoderTest, ACompareLeavesItsMicroOpToTheBranchAfterIt) {
+  EXPECT_EQ(text_of(decode(kStart, 3)), "load rbx > loaded");
+  const Block branch = decode(kStart + 3, 2);
+  EXPECT_EQ(text_of(branch), "+branch loaded rax > flags");
+  EXPECT_EQ(branch.end, BlockEnd::kConditional);
+  EXPECT_EQ(branch.start, kStart + 3);
+  EXPECT_EQ(branch.fall_through, kStart + 5);
+  EXPECT_EQ(branch.uops.front().instruction, 0);
+}
+
+TEST_F(AloneDecoderTest, OtherInstructionsAreWhatTheyAre) {
+  EXPECT_EQ(text_of(decode(kStart + 3, 2)), "branch flags");  // its compare has not been seen
+  EXPECT_EQ(text_of(decode(kStart + 5, 3)), "alu rax rcx > flags");
+  EXPECT_EQ(text_of(decode(kStart + 8, 3)), "alu rcx > rax");
 }
 
 }  // namespace

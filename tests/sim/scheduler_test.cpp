@@ -47,28 +47,27 @@ TEST(Scheduler, TheCoreThatIsBehindRunsAndAtMostAQuantumAhead) {
   EXPECT_EQ(rig.run(1), 1u);
 }
 
-TEST(Scheduler, ACoreThatCompetesEndsItsTurnAndGetsNoLeadOnce) {
+TEST(Scheduler, SaysUntilWhenACoreIsTheFurthestBehind) {
   Rig rig(2);
   rig.scheduler.add(0);
   rig.scheduler.add(0);
   EXPECT_EQ(rig.run(20), 0u);
-  rig.scheduler.contend();
-  EXPECT_EQ(rig.scheduler.run_until(), 0u);
-  EXPECT_EQ(rig.run(50), 1u);  // it is behind
-  EXPECT_EQ(rig.scheduler.run_until(), 20 + kQuantum);
-  EXPECT_EQ(rig.run(40), 0u);
-  EXPECT_EQ(rig.scheduler.run_until(), 50u);
-  EXPECT_EQ(rig.run(30), 1u);
-  EXPECT_EQ(rig.run(1), 0u);
-  EXPECT_EQ(rig.scheduler.run_until(), 80 + kQuantum);
+  EXPECT_EQ(rig.scheduler.first_until(), 1u);  // the other is as far behind: what must not wait still goes on
+  EXPECT_EQ(rig.run(50), 1u);
+  EXPECT_EQ(rig.scheduler.first_until(), 20u);
+  EXPECT_EQ(rig.run(70), 0u);
+  EXPECT_EQ(rig.scheduler.first_until(), 50u);
+  EXPECT_EQ(rig.scheduler.run_until(), 50 + kQuantum);
 }
 
-TEST(Scheduler, AloneACoreHasNobodyToCompeteWith) {
+TEST(Scheduler, ANewThreadLimitsTheLeadOfTheOneThatStartedIt) {
   Rig rig(2);
   rig.scheduler.add(0);
   rig.run(10);
-  rig.scheduler.contend();
-  EXPECT_EQ(rig.scheduler.run_until(), kNever);
+  ASSERT_EQ(rig.scheduler.run_until(), kNever);
+  rig.scheduler.add(30);
+  EXPECT_EQ(rig.scheduler.run_until(), 30 + kQuantum);
+  EXPECT_EQ(rig.scheduler.first_until(), 30u);
 }
 
 TEST(Scheduler, ThreadsOfOneCoreTakeTurnsByTheSlice) {
