@@ -166,8 +166,8 @@ def start_up(validator: Validator, programs: list[Found], rounds: int, ghz: floa
         "Starting up, against this machine",
         "`/bin/true` under each allocator, in milliseconds of CPU time: measured; simulated, not told and told how "
         "fast the clock is (a file that TCMalloc reads; where there is none it measures); the part of page faults in "
-        "it; and the largest share that starting up has in the time of a program above, measured. No bound: it shows what the "
-        "table above would be of if the runs were short.",
+        "it; and the largest share that starting up has in the time of a program above, measured. No bound: it "
+        "shows what the table above would be of if the runs were short.",
         ["allocator", "measured", "simulated, not told", "told", "page faults' part", "largest share above"],
     )
     measured = measure(START_UP, 4 * rounds)
