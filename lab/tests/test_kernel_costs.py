@@ -3,7 +3,6 @@
 import subprocess
 
 import pytest
-import tomllib
 
 from annex_lab import native, paths
 from annex_lab.sim import kernel_costs, machines
@@ -39,7 +38,7 @@ def test_noise_makes_nothing_negative():
 
 def test_the_lines_are_a_machine_file(tmp_path):
     lines = kernel_costs.toml(TIMES)
-    assert tomllib.loads("\n".join(lines))["system"]["switch_us"] == 0.7
+    assert lines.index("[system]") < lines.index("switch_us = 0.700") < lines.index("[pages]")
     file = tmp_path / "mine.toml"
     file.write_text("\n".join(lines) + "\n")
     tool = paths.RELEASE / "annex-machine"

@@ -6,7 +6,6 @@
 // Threads are pinned: the first to CPU 0, the second to CPU 1 where it should run beside the first. A kind that this
 // machine cannot show (one CPU, no huge pages) is left out.
 #define _GNU_SOURCE
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
