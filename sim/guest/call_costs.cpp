@@ -2,7 +2,6 @@
 #include "guest/call_costs.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -53,7 +52,6 @@ constexpr Numbered kNumbers[] = {
     {SYS_clock_nanosleep, CallKind::kSleep},
     {SYS_futex, CallKind::kFutexWake},
     {SYS_clone, CallKind::kClone},
-
     {SYS_exit, CallKind::kExit},
     {SYS_mmap, CallKind::kMmap},
     {SYS_munmap, CallKind::kMunmap},
@@ -64,8 +62,6 @@ constexpr Numbered kNumbers[] = {
 };
 
 }  // namespace
-
-const char* name_of(CallKind kind) { return kKinds[static_cast<size_t>(kind)].name; }
 
 CallKind kind_of(int64_t number, const Arguments& arguments) {
   const auto* found =

@@ -33,7 +33,6 @@ enum class CallKind : uint8_t {
   kMadvise,
 };
 inline constexpr size_t kCallKinds = static_cast<size_t>(CallKind::kMadvise) + 1;
-const char* name_of(CallKind kind);
 
 // It takes its time when the host has done it, at the mmap lock.
 constexpr bool changes_memory(CallKind kind) { return kind >= CallKind::kMmap; }

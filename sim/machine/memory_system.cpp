@@ -38,7 +38,9 @@ MemorySystem::Translation MemorySystem::translate(Side& side, Tlb& tlb, Address 
     const Pages::Touched touched = pages_.touch(address, at + translation.cycles, origin);
     huge = touched.huge;
     if (touched.fault != Fault::kNone) {
-      translation.fault = fault(side, address, touched.fault, at + translation.cycles, origin);
+      const Cycles takes = fault(side, address, touched.fault, at + translation.cycles, origin);
+      // At the lock of the memory map; nearly always at once.
+      translation.fault = pages_.lock.fault(at, translation.cycles + takes) - at + takes;
     }
     side.stlb.insert(address, huge);
   }
@@ -48,10 +50,8 @@ MemorySystem::Translation MemorySystem::translate(Side& side, Tlb& tlb, Address 
 
 Cycles MemorySystem::fault(Side& side, Address address, Fault fault, Cycles at, Origin origin) {
   const Cycles own = fault_cycles_[static_cast<size_t>(fault)];
-  // At the process's lock; nearly always at once.
-  const Cycles start = pages_.lock.fault(at, own);
-  if (fault == Fault::kFile) return start + own - at;
-  return start + own + clear_page(side, address, fault == Fault::kHuge, start + own, origin) - at;
+  if (fault == Fault::kFile) return own;
+  return own + clear_page(side, address, fault == Fault::kHuge, at + own, origin);
 }
 
 Cycles MemorySystem::clear_page(Side& side, Address address, bool huge, Cycles at, Origin origin) {

@@ -126,7 +126,7 @@ class MemorySystem {
 
   // After a miss in a first TLB: the second, the walk, the fault.
   Translation translate(Side& side, Tlb& tlb, Address address, Cycles at, Origin origin);
-  // A page fault: how long it takes, with the wait for the lock of the memory map.
+  // A page fault: how long it takes once the lock of the memory map is had.
   Cycles fault(Side& side, Address address, Fault fault, Cycles at, Origin origin);
   // The kernel clears the new page of an address: how long that takes.
   Cycles clear_page(Side& side, Address address, bool huge, Cycles at, Origin origin);

@@ -232,7 +232,8 @@ struct PageParameters {
     visit("file_fault_us", self.file_fault_us, 0, 1e6, "us", "of the first touch of a file's page that is in memory",
           "assumed: 0.8 of fault_us, as measured");
     visit("huge_fault_us", self.huge_fault_us, 0, 1e6, "us",
-          "of the first touch of a page of 2 MiB, beside its clearing", "assumed");
+          "of the first touch of a page of 2 MiB, beside its clearing",
+          "assumed: a page's fault, and a free page of 2 MiB");
     visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"}, "where the kernel gives pages of 2 MiB",
           "Debian's kernel");
     visit("clearing", self.clearing, Choices{"none", "allocate", "fetch", "non-temporal"},
@@ -245,24 +246,24 @@ struct PageParameters {
 };
 
 struct SystemParameters {
-  double call_us = 0.1;
+  double call_us = 0.12;
   double clock_us = 0.02;
-  double yield_us = 0.35;
+  double yield_us = 0.4;
   double sleep_us = 1;
-  double futex_again_us = 0.2;
-  double futex_wait_us = 0.5;
+  double futex_again_us = 0.22;
+  double futex_wait_us = 0.45;
   double futex_wake_us = 0.15;
-  double futex_woken_us = 0.4;
+  double futex_woken_us = 0.45;
   double wake_us = 2;
-  double switch_us = 0.75;
+  double switch_us = 0.7;
   double slice_us = 3000;
-  double clone_us = 5;
-  double exit_us = 7;
-  double mmap_us = 1;
-  double munmap_us = 1.4;
-  double mremap_us = 3;
-  double mprotect_us = 0.65;
-  double brk_us = 0.6;
+  double clone_us = 5.5;
+  double exit_us = 8;
+  double mmap_us = 1.1;
+  double munmap_us = 1.45;
+  double mremap_us = 3.1;
+  double mprotect_us = 0.7;
+  double brk_us = 0.65;
   double madvise_us = 0.35;
   double page_us = 0.15;
   double free_page_us = 0.09;
@@ -284,7 +285,8 @@ struct SystemParameters {
     visit("futex_wait_us", self.futex_wait_us, 0, 1e6, "us", "of a futex wait until its core is free, beside a switch",
           kMeasured);
     visit("futex_wake_us", self.futex_wake_us, 0, 1e6, "us", "of a futex wake", kMeasured);
-    visit("futex_woken_us", self.futex_woken_us, 0, 1e6, "us", "beside it, for each thread that it wakes", kMeasured);
+    visit("futex_woken_us", self.futex_woken_us, 0, 1e6, "us", "beside it, for each thread that it wakes",
+          "as futex_wait_us: docs/simulator-kernel.md");
     visit("wake_us", self.wake_us, 0, 1e6, "us", "from a wake-up, or a clone, to the thread's first instruction",
           "an idle core leaves C1 in 2 us: Linux's drivers/idle/intel_idle.c, Haswell and Skylake");
     visit("switch_us", self.switch_us, 0, 1e6, "us", "of a switch to another thread", kMeasured);
@@ -305,11 +307,12 @@ struct SystemParameters {
           "which of a process's calls and page faults exclude each other: mmap_lock.h",
           "Debian 12's Linux 6.1; per-vma since 6.4");
     visit("shoot_down_us", self.shoot_down_us, 0, 1e6, "us",
-          "beside the call, where one other core runs a thread of the process", "LATR (ASPLOS 2018): see there");
+          "beside the call, where one other core runs a thread of the process",
+          "assumed, so that 16 cores take the 6 us of LATR (ASPLOS 2018)");
     visit("shoot_down_core_us", self.shoot_down_core_us, 0, 1e6, "us", "for each further core",
-          "LATR (ASPLOS 2018): 16 cores in 6 us");
+          "assumed, so that 16 cores take the 6 us of LATR (ASPLOS 2018)");
     visit("interrupt_us", self.interrupt_us, 0, 1e6, "us", "that each of these cores loses",
-          "assumed: about 1,000 cycles, as Amit et al. (EuroSys 2020) show for responders");
+          "assumed: 1,000 cycles at 2 GHz");
   }
 };
 
