@@ -77,7 +77,9 @@ def _libraries(file: str) -> dict[str, str]:
     return {name: digest(Path(name)) for name in sorted(set(found))}
 
 
-def ingredients(guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int, lock_step: bool = False) -> dict:
+def ingredients(
+    guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int, lock_step: bool = False
+) -> dict:
     """All that a run depends on, as JSON; raises CannotCache, or CannotRun as the run itself would."""
     qemu = subprocess.run([run.qemu(), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     cwd = Path(guest.cwd or Path.cwd())

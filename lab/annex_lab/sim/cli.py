@@ -175,7 +175,20 @@ def sim(
 
 
 def _simulate(
-    command, machine, threads, allocator, workload, scale, seed, expect, watchdog, stdin, json_file, cached, lock_step, scratch
+    command,
+    machine,
+    threads,
+    allocator,
+    workload,
+    scale,
+    seed,
+    expect,
+    watchdog,
+    stdin,
+    json_file,
+    cached,
+    lock_step,
+    scratch,
 ) -> int:
     try:
         machine_file = machines.find(machine or machines.for_threads(threads), scratch)
