@@ -186,7 +186,7 @@ template <bool kInOrder>
       ++counts_->forwarded;
       answer = {.done = later(at, store.data) + forward_, .rest = forward_};
     } else {
-      // Another core has taken the line since, and the program gets that one's value.
+      // Another core has written the line since; what the program gets is that one's value, or may be.
       answer = ask<false>(*access, queued ? store.written : at);
       if (queued) answer.rest += store.written - at;
       // The fault is taken when all before it have retired, and the load then done again.

@@ -1,8 +1,8 @@
 """Results of simulated runs, kept by what they depend on: the very same run is not simulated twice.
 
 The key is a SHA-256 over the simulator, the machine with all its parameters, QEMU, the program with its arguments, its
-environment, its libraries and the allocator's, the seed, the number of threads, lock-step; of files their content. What is not
-in it: files that the program opens without being told to on its command line (a Python module, a configuration).
+environment, its libraries and the allocator's, the seed, the number of threads, lock-step; of files their content. What
+is not in it: files that the program opens without being told to on its command line (a Python module, a configuration).
 Only results of complete runs are kept, each in a file of its own that says what the key was made of.
 """
 
