@@ -107,8 +107,18 @@ def test_the_same_command_gives_the_same_statistics(sim, allocator, threads):
 
 
 def test_lock_step_costs_one_thread_the_same(sim):
-    program = sim.compiled(THREADS)
-    plain, stepped = (sim(*option, "--", program, 1)[1] for option in ((), ("--lock-step",)))
+    program = sim.compiled(
+        "#include <stdlib.h>\n"
+        "int main(void) {\n"
+        "  static void* kept[1000];\n"
+        "  for (int i = 0; i < 100000; ++i) {\n"
+        "    unsigned at = i * 2654435761u >> 16 & 511;\n"
+        "    free(kept[at]);\n"
+        "    kept[at] = malloc(16 + at);\n"
+        "  }\n"
+        "}"
+    )
+    plain, stepped = (sim(*option, "--", program)[1] for option in ((), ("--lock-step",)))
     assert stepped["lock_step"] and not plain["lock_step"]
     assert stepped["instructions"] == pytest.approx(plain["instructions"], rel=0.005)
     assert stepped["busy_cycles"] == pytest.approx(plain["busy_cycles"], rel=0.005)
