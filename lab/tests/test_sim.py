@@ -106,6 +106,73 @@ def test_the_same_command_gives_the_same_statistics(sim, allocator, threads):
     assert all(core["instructions"] > 0 for core in one["cores"])
 
 
+def test_lock_step_costs_one_thread_the_same(sim):
+    program = sim.compiled(
+        "#include <stdlib.h>\n"
+        "int main(void) {\n"
+        "  static void* kept[1000];\n"
+        "  for (int i = 0; i < 100000; ++i) {\n"
+        "    unsigned at = i * 2654435761u >> 16 & 511;\n"
+        "    free(kept[at]);\n"
+        "    kept[at] = malloc(16 + at);\n"
+        "  }\n"
+        "}"
+    )
+    plain, stepped = (sim(*option, "--", program)[1] for option in ((), ("--lock-step",)))
+    assert stepped["lock_step"] and not plain["lock_step"]
+    assert stepped["instructions"] == pytest.approx(plain["instructions"], rel=0.005)
+    assert stepped["busy_cycles"] == pytest.approx(plain["busy_cycles"], rel=0.005)
+
+
+POLLS = r"""
+#include <pthread.h>
+#include <stdatomic.h>
+static _Alignas(64) atomic_long word;
+static void* side(void* me) {
+  for (long i = (long)me; i < 4000; i += 2) {
+    while (atomic_load_explicit(&word, memory_order_acquire) != i) {}
+    atomic_store_explicit(&word, i + 1, memory_order_release);
+  }
+  return 0;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, side, (void*)1);
+  side(0);
+  pthread_join(thread, 0);
+}
+"""
+
+
+def test_threads_that_poll_are_simulated_as_in_lock_step(sim):
+    program = sim.compiled(POLLS)  # and the first that polls runs before the other one has started
+    plain, stepped = (sim(*option, "--threads", 2, "--", program)[1] for option in ((), ("--lock-step",)))
+    assert plain["cycles"] == pytest.approx(stepped["cycles"], rel=0.03)
+
+
+MISALIGNED = r"""
+#include <pthread.h>
+#include <stdio.h>
+static char line[128] __attribute__((aligned(64)));
+static void* work(void* argument) {
+  for (int i = 0; i < 200; ++i) __asm__ volatile("lock incl %0" : "+m"(*(int*)(line + 62)));
+  return argument;
+}
+int main(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; ++i) pthread_create(&threads[i], 0, work, 0);
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], 0);
+  printf("%d\n", *(int*)(line + 62));
+}
+"""
+
+
+@pytest.mark.parametrize("option", [(), ("--lock-step",)])
+def test_locked_instructions_that_qemu_does_alone(sim, option):
+    done, results = sim(*option, "--threads", 4, "--", sim.compiled(MISALIGNED))
+    assert done.stdout == "800\n" and results["complete"]
+
+
 def test_another_seed_is_another_run(sim):
     program = sim.compiled(THREADS)
     cycles = {sim("--threads", 4, "--seed", seed, "--", program, 4)[1]["busy_cycles"] for seed in (1, 2, 3)}
@@ -140,7 +207,7 @@ def test_the_time_stamp_counter_is_the_machines(sim):
     program = sim.compiled(
         "#include <stdio.h>\n#include <time.h>\n#include <x86intrin.h>\n"
         "int main(void) { struct timespec t = {0, 1000000}; unsigned long a = __rdtsc(); nanosleep(&t, NULL);"
-        ' unsigned x; printf("%lu\\n", (unsigned long)__rdtscp(&x) - a); }'
+        ' unsigned x; printf("%lu\n", (unsigned long)__rdtscp(&x) - a); }'
     )
     # A millisecond at 2 GHz, and the calls.
     assert 2_000_000 <= int(sim("--machine", "speedmalloc-1", "--", program)[0].stdout) < 2_050_000
@@ -151,7 +218,7 @@ def test_restartable_sequences(sim):
     program = sim.compiled(
         "#define _GNU_SOURCE\n#include <stdio.h>\n#include <sched.h>\n#include <sys/rseq.h>\n#include <time.h>\n"
         "int main(void) { struct rseq* mine = (struct rseq*)((char*)__builtin_thread_pointer() + __rseq_offset);"
-        ' printf("%u %d %d %ld\\n", __rseq_size, mine->cpu_id == 0, sched_getcpu(), (long)time(NULL)); }'
+        ' printf("%u %d %d %ld\n", __rseq_size, mine->cpu_id == 0, sched_getcpu(), (long)time(NULL)); }'
     )
     size, same, cpu, seconds = map(int, sim("--", program)[0].stdout.split())
     assert size > 0 and same == 1 and cpu == 0
@@ -244,7 +311,7 @@ def test_standard_input_is_the_programs(sim, tmp_path):
 
 def test_a_script_is_its_interpreter(sim, tmp_path):
     script = tmp_path / "script"
-    script.write_text("#!/usr/bin/env perl\nprint 6 * 7, qq{\\n};\n")
+    script.write_text("#!/usr/bin/env perl\nprint 6 * 7, qq{\n};\n")
     script.chmod(0o755)
     assert sim("--", script)[0].stdout == "42\n"
 

@@ -26,11 +26,13 @@ class AloneDecoder final : public Decoder {
       if (is_one(pair)) {
         block.uops = {pair.uops.back()};
         block.uops.back().first = true;
+        block.slots = block.uops.back().fused ? 0 : 1;
         return block;
       }
     }
     const std::span<const uint8_t> after = read_(block.fall_through);
     if (!block.uops.empty() && !after.empty() && is_one(together(instruction, {block.fall_through, after}))) {
+      if (!block.uops.back().fused) --block.slots;
       block.uops.pop_back();
       compares_[block.fall_through] = {instruction.bytes.begin(), instruction.bytes.end()};
     } else {

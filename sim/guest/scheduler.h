@@ -1,8 +1,9 @@
 // The simulated machine's scheduler: which of the program's threads is on which core, and who runs next.
 //
 // One thread of the program runs at a time, on one host core: the one whose core is furthest behind in simulated time,
-// until that core is a quantum ahead of the next (its lead). So the order of everything is that of simulated time, and
-// the same on every run. This file decides; guest/turns.h makes host threads wait for their turn.
+// until that core is a quantum ahead of the next (its lead). So the order is that of simulated time but for the lead,
+// and the same on every run. What must not come early asks for first_until() instead of run_until(). This file decides;
+// guest/turns.h makes host threads wait for their turn.
 //
 //   ready    has a core (or waits in its queue)       asleep   until a time, or until it is woken, or both
 //   running  the one                                  away     in a system call of the host's that may block
@@ -54,6 +55,7 @@ class Scheduler {
   unsigned next();
   unsigned running() const { return running_; }
   Cycles run_until() const { return run_until_; }
+  // So long no other core is further behind.
   Cycles first_until() const { return first_until_; }
 
   bool timed_out(unsigned thread) const { return threads_[thread].timed_out; }

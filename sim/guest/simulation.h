@@ -4,6 +4,12 @@
 //
 // A block is charged when the thread comes to the next one, since only then is it known where its memory accesses went
 // and which way its branch did.
+//
+// Cores run ahead of each other by up to the quantum, but not where their threads communicate: a block that did is
+// taken to do so again, and begins in the order of simulated time (order()). In lock-step every block does.
+//
+// Simplifications: a block takes effect as a whole when it begins; a first communication may be a quantum off; stores
+// are seen by other cores when they are run, however long they then wait in the store queue.
 #pragma once
 
 #include <array>

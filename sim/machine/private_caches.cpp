@@ -53,6 +53,9 @@ Fill PrivateCaches::l1_hit(Cache& l1, Slot slot, const Request& request, Cycles 
   if (line.user != request.origin) used(line, request.line, request.origin);
   const Event event = first_use(line, prefetcher_of(l1), at);
   Fill fill = l1.serve(line, at, Level::kL1, request.requester());
+  if (request.store() && line.state == State::kShared) {
+    if (const Fill* merged = promised(request, at)) return *merged;
+  }
   if (request.store()) {
     if (line.state == State::kShared) {
       fill = from_below(request, fill.ready);
@@ -65,6 +68,10 @@ Fill PrivateCaches::l1_hit(Cache& l1, Slot slot, const Request& request, Cycles 
 }
 
 Fill PrivateCaches::l1_miss(Cache& l1, const Request& request, Cycles at) {
+  if (const Fill* merged = promised(request, at)) {
+    ++l1.statistics.late_hits[request.requester()];
+    return *merged;
+  }
   if (l2) l2->prepare(request.line);
   last_level_.prepare(request.line);
   ++l1.statistics.misses[request.requester()][index_of(request.access)];
@@ -209,6 +216,7 @@ void PrivateCaches::evict_from_l2(Slot slot, const Request& cause) {
 
 Holder::Answer PrivateCaches::take(Address line) {
   Answer answer{false, 0};
+  if (const Slot slot = l1d.find(line); slot != kNoSlot) promise(l1d[slot], line);
   if (!l2) {
     for (const Cache* l1 : {&l1d, &l1i}) {
       if (const Slot slot = l1->find(line); slot != kNoSlot) answer.got = std::max(answer.got, (*l1)[slot].ready);
@@ -234,6 +242,7 @@ Holder::Answer PrivateCaches::share(Address line) {
     answer.got = std::max(answer.got, cache[slot].ready);
     cache[slot].state = State::kShared;
   };
+  if (const Slot slot = l1d.find(line); slot != kNoSlot) promise(l1d[slot], line);
   if (l2) share_in(*l2);
   share_in(l1d);
   return answer;
@@ -347,6 +356,7 @@ void PrivateCaches::clear() {
   if (l2) l2->clear();
   for (Prefetcher* prefetcher : {&l1i_prefetcher, &l1d_prefetcher, &l2_prefetcher}) prefetcher->clear();
   std::fill(in_llc_.begin(), in_llc_.end(), kNoSlot);
+  promised_.fill({});
 }
 
 void PrivateCaches::reset_statistics() {

@@ -3,12 +3,16 @@
 // Models: MESI; the core's state of a line is the higher of its L1D's and its L2's. Latencies add level by level; an L1
 // hit with enough rights takes the L1's latency. A line that is on its way is present, and its users wait for it
 // (cache.h). Without an L2, L1 misses go to the last level, and evictions from the L1s to it.
+// What another core asks for while it is still on its way here goes there when it has come and served the accesses that
+// wait for it: those issued until then are merged with the request that they wait for.
 // Parameters: CoreKind (l1i, l1d, l2), with the prefetchers.
 // Simplifications: evictions and write-backs take no time; an upgrade holds loads of the same core up as well; a core's
 // stores do not take lines out of its own L1I.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "machine/attribution.h"
@@ -51,9 +55,6 @@ class PrivateCaches final : public Holder {
 
   // Any access, from the L1's look-up on.
   Fill access(const Request& request, Cycles at);
-  // The core has the line no more.
-  void give_up(Address line);
-
   Answer take(Address line) override;
   Answer share(Address line) override;
 
@@ -101,8 +102,26 @@ class PrivateCaches final : public Holder {
     attribution_.used(number_of_line, origin);
   }
 
+  // A line that other cores have asked for, and that was or is on its way here: until then it is this core's still.
+  struct Promised {
+    Address line = ~Address{0};
+    Fill fill = {0, Level::kL1, State::kInvalid};
+  };
+  static constexpr size_t kPromised = 16;
+
+  void promise(const Line& line, Address number_of_line) {
+    promised_[number_of_line % kPromised] = {number_of_line, {line.ready, line.source, line.state, line.blame}};
+  }
+  // What a demand access at `at` may be merged with; null: nothing.
+  const Fill* promised(const Request& request, Cycles at) const {
+    const Promised& found = promised_[request.line % kPromised];
+    if (found.line != request.line || at >= found.fill.ready || request.prefetch) return nullptr;
+    return request.store() && found.fill.state < State::kExclusive ? nullptr : &found.fill;
+  }
+
   LastLevel& last_level_;
   Attribution& attribution_;
+  std::array<Promised, kPromised> promised_ = {};  // by line
   const bool prefetching_;    // anywhere
   std::vector<Slot> in_llc_;  // by slot of the L2: its line's in the last level, which keeps it for as long
 };

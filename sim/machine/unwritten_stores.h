@@ -49,12 +49,14 @@ class UnwrittenStores {
     }
   }
 
-  // Whether they can matter to this load at all: quick, and rarely right when nothing does. Wide loads may touch a word
-  // between the first and the last.
+  // Whether they can matter to this load at all: quick, and rarely wrong where nothing does. Wide loads touch words
+  // between the first and the last: one, or it is not looked at here.
   bool may_matter(const MemoryAccess& load, Cycles at) const {
     const Cycles first = places_[(load.address >> 3) % kWords].written;
     const Cycles last = places_[(last_byte_of(load) >> 3) % kWords].written;
-    return at < std::max(std::max(first, last), addresses_known_) || load.bytes > 8;
+    Cycles until = std::max(std::max(first, last), addresses_known_);
+    if (load.bytes > 8) until = std::max(until, places_[((load.address + 8) >> 3) % kWords].written);
+    return at < until || load.bytes > 16;
   }
 
   // The youngest to some of the load's bytes that isn't written by then; null: none.
