@@ -32,8 +32,8 @@ def of_channels(validator: Validator) -> Section:
     section = Section(
         "Memory channels",
         f"Cycles with {THREADS} threads on {MACHINE}, means over {len(SEEDS)} seeds, by channels: relative to one, and "
-        "in brackets the share of busy cycles that wait for memory. (Table 2 of SpeedMalloc gives no number of channels; "
-        f"the preset has one.) Bound: with more, no program is slower by more than {100 * SLOWER:.0f} %.",
+        "in brackets the share of busy cycles that wait for memory. (Table 2 of SpeedMalloc gives no number of "
+        f"channels; the preset has one.) Bound: with more, no program is slower by more than {100 * SLOWER:.0f} %.",
         ["program", "allocator", *(f"{count} channel{'s' if count > 1 else ''}" for count in CHANNELS), ""],
     )
     files = {
