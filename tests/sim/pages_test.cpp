@@ -102,6 +102,18 @@ TEST_F(PagesTest, UnmappedPagesAreGone) {
   EXPECT_EQ(pages_.statistics.given_back, 5 * kSmall);
 }
 
+TEST_F(PagesTest, ResidentPagesOfARange) {
+  pages_.map(kBase, kBase + 2 * kHuge, PageKind::kAnonymous);
+  for (Address page = 0; page < 10; page += 2) touch(pages_, kBase + page * kSmall);
+  EXPECT_EQ(pages_.resident_pages(kBase, kBase + 2 * kHuge), 5u);
+  EXPECT_EQ(pages_.resident_pages(kBase + kSmall, kBase + 5 * kSmall), 2u);
+  EXPECT_EQ(pages_.resident_pages(kBase, kBase), 0u);
+  pages_.advise_huge(kBase + kHuge, kBase + 2 * kHuge, true);
+  touch(pages_, kBase + kHuge);
+  EXPECT_EQ(pages_.resident_pages(kBase, kBase + 2 * kHuge), 6u);
+  EXPECT_EQ(pages_.resident_bytes(), kHuge + 5 * kSmall);
+}
+
 TEST_F(PagesTest, DroppedPagesFaultAgain) {
   pages_.map(kBase, kBase + 100 * kSmall, PageKind::kAnonymous);
   for (Address page = 0; page < 100; ++page) touch(pages_, kBase + page * kSmall);

@@ -126,6 +126,19 @@ TEST(Scheduler, NobodyRunsWhileTheOnlyThreadIsAway) {
   EXPECT_EQ(rig.clock.at[0], 70u);
 }
 
+TEST(Scheduler, ACoreIsBusyWhileAThreadIsOnIt) {
+  Rig rig(2);
+  rig.scheduler.add(0);
+  rig.scheduler.next();
+  EXPECT_TRUE(rig.scheduler.busy(0, 0));
+  EXPECT_FALSE(rig.scheduler.busy(1, 0));
+  rig.scheduler.add(50);
+  EXPECT_FALSE(rig.scheduler.busy(1, 49));  // on its way
+  EXPECT_TRUE(rig.scheduler.busy(1, 50));
+  rig.scheduler.sleep(0, kNever);
+  EXPECT_FALSE(rig.scheduler.busy(0, 50));
+}
+
 TEST(Scheduler, AnIdleCoreTakesAThreadFromALongQueue) {
   Rig rig(2);
   for (int i = 0; i < 3; ++i) rig.scheduler.add(0);

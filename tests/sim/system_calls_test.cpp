@@ -1,0 +1,189 @@
+// System calls on a simulated machine: what each kind takes, who is interrupted, who waits for the mmap lock.
+#include "guest/system_calls.h"
+
+#include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace annex::sim {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr Address kBase = Address{0x7f} << 36;
+
+// Costs that can be told apart in their sum, at 1 cycle a nanosecond.
+Machine machine_with_costs() {
+  Machine machine;
+  machine.cores = 4;
+  machine.ghz = 1;
+  machine.llc.bytes *= 4;
+  SystemParameters& s = machine.system;
+  s.call_us = 0.1;
+  s.clock_us = 0.02;
+  s.futex_again_us = 0.2;
+  s.futex_wait_us = 0.5;
+  s.futex_wake_us = 0.15;
+  s.futex_woken_us = 0.4;
+  s.wake_us = 2;
+  s.mmap_us = 1;
+  s.munmap_us = 1.4;
+  s.mremap_us = 3;
+  s.mprotect_us = 0.65;
+  s.madvise_us = 0.35;
+  s.page_us = 0.15;
+  s.free_page_us = 0.09;
+  s.shoot_down_us = 1.5;
+  s.shoot_down_core_us = 0.3;
+  s.interrupt_us = 0.5;
+  return machine;
+}
+
+class SystemCallsTest : public testing::Test {
+ protected:
+  // What the thread's call takes, of which the host says `result`.
+  Cycles call(GuestThread& thread, int64_t number, const Arguments& arguments = {}, int64_t result = 0) {
+    const Cycles before = at(thread);
+    calls_.before(thread, number, arguments);
+    calls_.after(thread, number, result);
+    return at(thread) - before;
+  }
+  Cycles at(GuestThread& thread) {
+    simulation_.settle(thread);
+    return Simulation::now(thread);
+  }
+  Cycles map(GuestThread& thread, Address address, uint64_t pages) {
+    return call(thread, SYS_mmap,
+                {0, pages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~uint64_t{0}, 0},
+                static_cast<int64_t>(address));
+  }
+  void touch(Address address, uint64_t pages) {
+    for (uint64_t i = 0; i < pages; ++i) {
+      simulation_.memory().pages().touch(address + i * kPage, 0, Origin::kProgram);
+    }
+  }
+  // So many more threads, each on a core of its own, that run by now.
+  void start_others(unsigned count) {
+    for (unsigned i = 0; i < count; ++i) simulation_.start_thread();
+    simulation_.spend(first_, 3000);
+  }
+  uint64_t counted(const char* what) { return calls_.to_json()[what].get<uint64_t>(); }
+
+  const Machine machine_ = machine_with_costs();
+  Simulation simulation_{machine_, 1, false, {}};
+  SystemCalls calls_{simulation_};
+  GuestThread& first_ = simulation_.start_thread();
+};
+
+TEST_F(SystemCallsTest, EachKindHasItsCost) {
+  EXPECT_EQ(call(first_, SYS_getppid), 100u);
+  EXPECT_EQ(call(first_, SYS_read, {~uint64_t{0}}), 100u);
+  struct timespec time = {};
+  const auto where = reinterpret_cast<uint64_t>(&time);
+  EXPECT_EQ(call(first_, SYS_clock_gettime, {CLOCK_MONOTONIC, where}), 20u);
+  EXPECT_EQ(call(first_, SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID, where}), 100u);
+  EXPECT_EQ(map(first_, kBase, 16), 1000u);
+  EXPECT_EQ(call(first_, SYS_mprotect, {kBase, 16 * kPage, PROT_READ}), 650u);
+  EXPECT_EQ(call(first_, SYS_madvise, {kBase, 16 * kPage, MADV_DONTNEED}), 350u);
+  EXPECT_EQ(call(first_, SYS_mremap, {kBase, 16 * kPage, 32 * kPage}, static_cast<int64_t>(kBase)), 3000u);
+  EXPECT_EQ(call(first_, SYS_munmap, {kBase, 32 * kPage}), 1400u);
+  EXPECT_EQ(call(first_, SYS_munmap, {kBase + 1, 32 * kPage}, -22), 100u);  // refused
+  const nlohmann::json kinds = calls_.to_json()["by_kind"];
+  EXPECT_EQ(kinds["plain"]["count"], 4);
+  EXPECT_EQ(kinds["munmap"]["count"], 1);
+  EXPECT_EQ(kinds["munmap"]["cycles"], 1400);
+}
+
+TEST_F(SystemCallsTest, PagesGivenBackCost) {
+  map(first_, kBase, 16);
+  touch(kBase, 10);
+  EXPECT_EQ(call(first_, SYS_madvise, {kBase, 4 * kPage, MADV_DONTNEED}), 350u + 4 * 150);
+  EXPECT_EQ(call(first_, SYS_munmap, {kBase, 16 * kPage}), 1400u + 6 * 150);
+  EXPECT_EQ(counted("shoot_downs"), 0u);  // the process has one thread
+}
+
+TEST_F(SystemCallsTest, FreedPagesStayResident) {
+  map(first_, kBase, 16);
+  touch(kBase, 10);
+  EXPECT_EQ(call(first_, SYS_madvise, {kBase, 16 * kPage, MADV_FREE}), 350u + 10 * 90);
+  EXPECT_EQ(simulation_.memory().pages().resident_bytes(), 10 * kPage);
+}
+
+TEST_F(SystemCallsTest, AShootDownInterruptsCoresThatRunThreads) {
+  map(first_, kBase, 16);
+  touch(kBase, 1);
+  start_others(2);
+  EXPECT_EQ(call(first_, SYS_munmap, {kBase, kPage}), 1400u + 150 + 1500 + 300);
+  EXPECT_EQ(counted("shoot_downs"), 1u);
+  EXPECT_EQ(counted("interrupts"), 2u);
+  nlohmann::json results;
+  simulation_.describe(results);
+  unsigned interrupted = 0;
+  for (const auto& core : results["cores"]) interrupted += core["cycles"] == 500 ? 1 : 0;
+  EXPECT_EQ(interrupted, 2u);
+  EXPECT_EQ(results["cores"][3]["cycles"], 0);  // it has no thread
+}
+
+TEST_F(SystemCallsTest, NobodyIsInterruptedWhereNoTlbCanKnow) {
+  map(first_, kBase, 16);
+  touch(kBase, 1);
+  start_others(2);
+  call(first_, SYS_mprotect, {kBase, kPage, PROT_READ | PROT_WRITE});    // more rights, or the same
+  call(first_, SYS_munmap, {kBase + kPage, kPage});                      // never touched
+  call(first_, SYS_madvise, {kBase + 2 * kPage, kPage, MADV_DONTNEED});  // the same
+  EXPECT_EQ(counted("interrupts"), 0u);
+  call(first_, SYS_mprotect, {kBase, kPage, PROT_READ});
+  EXPECT_EQ(counted("interrupts"), 2u);
+}
+
+TEST_F(SystemCallsTest, AThreadThatHasNotStartedIsNotInterrupted) {
+  map(first_, kBase, 16);
+  touch(kBase, 1);
+  simulation_.settle(first_);
+  simulation_.start_thread();
+  call(first_, SYS_munmap, {kBase, kPage});
+  EXPECT_EQ(counted("interrupts"), 0u);
+}
+
+TEST_F(SystemCallsTest, CallsWaitForTheMmapLock) {
+  MmapLock& lock = simulation_.memory().pages().lock;
+  const Cycles now = at(first_);
+  lock.write(now, 700);  // somebody else's
+  EXPECT_EQ(map(first_, kBase, 16), 700u + 1000);
+  EXPECT_EQ(call(first_, SYS_madvise, {kBase, kPage, MADV_DONTNEED}), 350u);
+  lock.fault(at(first_), 250);
+  EXPECT_EQ(call(first_, SYS_madvise, {kBase, kPage, MADV_DONTNEED}), 350u);  // beside a page fault
+  lock.fault(at(first_), 250);
+  EXPECT_EQ(call(first_, SYS_munmap, {kBase, 16 * kPage}), 250u + 1400);
+}
+
+TEST_F(SystemCallsTest, FutexesCostTheWaiterAndTheWaker) {
+  alignas(4) uint32_t word = 1;
+  const auto where = reinterpret_cast<uint64_t>(&word);
+  const Arguments wake = {where, FUTEX_WAKE_PRIVATE, 1};
+  EXPECT_EQ(call(first_, SYS_futex, {where, FUTEX_WAIT_PRIVATE, 2}), 200u);  // it is not 2
+  EXPECT_EQ(call(first_, SYS_futex, wake), 150u);                            // nobody waits
+
+  GuestThread& second = simulation_.start_thread();
+  Cycles woken_by = 0;
+  std::thread waker([&] {
+    const Cycles started = at(second);
+    EXPECT_EQ(call(second, SYS_futex, wake), 150u + 400);
+    woken_by = started + 150 + 400;
+    simulation_.end_thread(second);
+  });
+  const Cycles before = at(first_);
+  calls_.before(first_, SYS_futex, {where, FUTEX_WAIT_PRIVATE, 1});
+  calls_.after(first_, SYS_futex, 0);
+  waker.join();
+  EXPECT_GT(woken_by, before);
+  EXPECT_EQ(at(first_), woken_by + 2000);
+  EXPECT_EQ(calls_.to_json()["by_kind"]["futex_wait"]["cycles"], 500);
+}
+
+}  // namespace
+}  // namespace annex::sim
