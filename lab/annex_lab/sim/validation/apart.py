@@ -77,7 +77,7 @@ LOCK_STEP_RUNS = (
     ("larson", 1e-7, "mimalloc3"),
     ("sh8bench", 1e-4, "mimalloc3"),
 )
-POLLING = ("poll-loop", 20)  # the kernel, and its rounds
+POLLING = ("poll-loop", 200)  # the kernel, and its rounds
 
 
 def against_lock_step(validator: Validator) -> Section:

@@ -9,6 +9,7 @@ PUBLISHED_NS = (21, 50)  # core to core, on small desktop parts and on large ser
 EXACT_WITHIN = 0.1
 NOISE = 0.02  # of a cost, that a smaller one may be below it before it counts as fallen
 OPERATIONS = 1600  # counted, of all cores together
+MESSAGES = 400  # counted, of each pair
 
 
 def machine_of(cores: int) -> str:
@@ -18,9 +19,9 @@ def machine_of(cores: int) -> str:
     )
 
 
-def cost(kernel: kernels.Contended, cores: int, few: int, many: int) -> float:
+def cost(kernel: kernels.Contended, few: int, many: int) -> float:
     """Cycles from one operation to the next, of all cores together, or of a pair; from the cycles of two counts."""
-    return (many - few) / (OPERATIONS // cores if kernel.in_pairs else OPERATIONS)
+    return (many - few) / (MESSAGES if kernel.in_pairs else OPERATIONS)
 
 
 def fallen(costs: list[float]) -> bool:
@@ -53,7 +54,7 @@ def of_contended(validator: Validator) -> Section:
 
     for kernel in kernels.CONTENDED:
         counts = [cores for cores in CORES if cores > 1 or kernel.alone]
-        rounds = {cores: OPERATIONS // cores for cores in counts}
+        rounds = {cores: MESSAGES if kernel.in_pairs else OPERATIONS // cores for cores in counts}
         jobs = [(cores, times) for cores in counts for times in (1, 2)]
         cycles = validator.each(
             lambda job, kernel=kernel, rounds=rounds: validator.simulate(
@@ -61,9 +62,7 @@ def of_contended(validator: Validator) -> Section:
             )["cycles"],
             jobs,
         )
-        costs = [
-            cost(kernel, cores, few, many) for cores, few, many in zip(counts, cycles[::2], cycles[1::2], strict=True)
-        ]
+        costs = [cost(kernel, few, many) for few, many in zip(cycles[::2], cycles[1::2], strict=True)]
         least = kernel.least(parameters)
         together = [value for cores, value in zip(counts, costs, strict=True) if cores > 1]
         wrong = []
