@@ -157,8 +157,8 @@ template <bool kInOrder>
     }
   }
   if (from >= store->written) return {.from = from};
-  if (!memory_.cached(index_, access.address)) {
-    // Another core has written the line since: what the program gets is that one's value, or may be.
+  if (!memory_.last_writer(index_, access.address)) {
+    // Another core has written it since: what the program gets is that one's value, or may be.
     if (from == at) waited_for_ = Cause::kCoherence;
     return {.from = store->written};
   }

@@ -1,12 +1,12 @@
 // Memory beyond the last-level cache: channels, banks with open rows, and the channels' data buses.
 //
 // Models: a read of a line finds its row open (tCAS), its bank closed (tRCD + tCAS) or another row open (tRP + tRCD +
-// tCAS, the precharge not before tRAS after the activation); then 64 bytes take the channel's bus. Rows stay open, or are
-// closed after each read, the precharge then being hidden.
-// Neighbouring lines go to neighbouring channels, then through the row; the bank's number is mixed with the row's.
-// Parameters: DramParameters, in ns; rounded to core cycles here, once.
-// Simplifications: a write takes its time on the bus and nothing else, as queues of writes are drained in idle times;
-// no refresh, no reordering for open rows, no turn-around of the bus; virtual addresses stand for physical ones.
+// tCAS, the precharge not before tRAS after the activation); then 64 bytes take the channel's bus. Rows stay open, or
+// are closed after each read, the precharge then being hidden. Neighbouring lines go to neighbouring channels, then
+// through the row; the bank's number is mixed with the row's. Parameters: DramParameters, in ns; rounded to core cycles
+// here, once. Simplifications: a write takes its time on the bus and nothing else, as queues of writes are drained in
+// idle times; no refresh, no reordering for open rows, no turn-around of the bus; virtual addresses stand for physical
+// ones.
 //
 // Requests come in the order of simulation, which differs from that of simulated time by up to the quantum. The bus is
 // a calendar, in which a request takes the first free slot at or after its own time: it is delayed by what holds

@@ -101,7 +101,7 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
     ++coherence_[other].asked;
     Cycles got;
     if (request.store()) {
-      got = take_from(other, slot);
+      got = take_from(other, slot, request.word);
       ++statistics.invalidated[request.requester()];
       statistics.contended += got + quantum_ > at;
     } else {
@@ -114,8 +114,8 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
   return {start + takes, Level::kPeer, State::kInvalid};
 }
 
-Cycles LastLevel::take_from(unsigned core, Slot slot) {
-  const Holder::Answer answer = holders_[core]->take(cache_.line_in(slot));
+Cycles LastLevel::take_from(unsigned core, Slot slot, uint8_t word) {
+  const Holder::Answer answer = holders_[core]->take(cache_.line_in(slot), word);
   if (answer.modified) cache_[slot].state = State::kModified;
   directory_[slot].sharers.erase(core);
   directory_[slot].owner = kNobody;
@@ -150,7 +150,7 @@ Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
   const CoreSet all = entry.sharers;
   all.each([&](unsigned other) {
     if (other != core) ++coherence_[other].asked;
-    take_from(other, found.slot);
+    take_from(other, found.slot, request.word);
   });
   entry.busy.extend(found.there, start + takes);
   cache_[found.slot].state = State::kModified;

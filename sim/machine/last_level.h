@@ -59,8 +59,8 @@ class Holder {
     Cycles got;     // when the line, or the rights to it, had come
   };
   virtual ~Holder() = default;
-  virtual Answer take(Address line) = 0;   // it has the line no more
-  virtual Answer share(Address line) = 0;  // it may only read it from now on
+  virtual Answer take(Address line, uint8_t word) = 0;  // it has the line no more, of which another writes this word
+  virtual Answer share(Address line) = 0;               // it may only read it from now on
 };
 
 class LastLevel {
@@ -129,7 +129,7 @@ class LastLevel {
   // Asks other cores as needed. `at`: when the line is there.
   Fill from_cores(unsigned core, Slot slot, const Request& request, Cycles at);
   Cycles turn(const BusyPeriod& busy, Cycles at) const;
-  Cycles take_from(unsigned core, Slot slot);
+  Cycles take_from(unsigned core, Slot slot, uint8_t word = kAllWords);
   Slot from_memory(const Request& request, Cycles at);
   void evict(Slot slot, const Request& cause, Cycles at);
 

@@ -100,7 +100,8 @@ void MemorySystem::shoot_down(Address from, Address to) {
 
 Reply MemorySystem::access_slowly(Side& side, Address address, Access kind, Cycles at, Origin origin) {
   const Translation translation = translate(side, kind == Access::kFetch ? side.itlb : side.dtlb, address, at, origin);
-  return access_slowly(side, {line_of(address), kind, origin}, at, translation);
+  return access_slowly(side, {.line = line_of(address), .access = kind, .origin = origin, .word = word_of(address)}, at,
+                       translation);
 }
 
 Reply MemorySystem::access_slowly(Side& side, const Request& request, Cycles at, Translation translation) {
@@ -118,7 +119,7 @@ Reply MemorySystem::lock(unsigned core, Address address, Cycles at, Cycles hold,
   Translation translation{side.dtlb.latency, 0};
   if (!side.dtlb.hit(address)) translation = translate(side, side.dtlb, address, at, origin);
   const Cycles own = Cycles{side.caches.l1d.latency} + (side.caches.l2 ? side.caches.l2->latency : 0);
-  const Request request{line_of(address), Access::kStore, origin};
+  const Request request{.line = line_of(address), .access = Access::kStore, .origin = origin, .word = word_of(address)};
   attribution_.used(request.line, origin);
   const Fill fill = last_level_.far(core, request, at + translation.cycles + translation.fault + own);
   return {fill.ready, fill.level, Blame::kNone, translation.cycles, translation.fault};

@@ -55,6 +55,9 @@ class MemorySystem {
   Reply lock(unsigned core, Address address, Cycles at, Cycles hold, Origin origin);
   bool far_atomics() const { return far_atomics_; }
 
+  // Whether a core's store to the address, not written yet, may still be forwarded to its loads.
+  bool last_writer(unsigned core, Address address) const { return sides_[core]->caches.last_writer(address); }
+
   Pages& pages() { return pages_; }
   const Pages& pages() const { return pages_; }
 
@@ -116,7 +119,8 @@ class MemorySystem {
       if (side.caches.hit<kind>(line_of(address), origin, at + tlb.latency, fill)) [[likely]] {
         return {fill.ready, fill.level, fill.blame, tlb.latency, 0};
       }
-      return access_slowly(side, {line_of(address), kind, origin}, at, {tlb.latency, 0});
+      return access_slowly(side, {.line = line_of(address), .access = kind, .origin = origin, .word = word_of(address)},
+                           at, {tlb.latency, 0});
     }
     return access_slowly(side, address, kind, at, origin);
   }

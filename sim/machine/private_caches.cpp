@@ -214,9 +214,9 @@ void PrivateCaches::evict_from_l2(Slot slot, const Request& cause) {
 
 // --- For the directory ---
 
-Holder::Answer PrivateCaches::take(Address line) {
+Holder::Answer PrivateCaches::take(Address line, uint8_t word) {
   Answer answer{false, 0};
-  if (const Slot slot = l1d.find(line); slot != kNoSlot) promise(l1d[slot], line);
+  promise(line, word);
   if (!l2) {
     for (const Cache* l1 : {&l1d, &l1i}) {
       if (const Slot slot = l1->find(line); slot != kNoSlot) answer.got = std::max(answer.got, (*l1)[slot].ready);
@@ -242,7 +242,7 @@ Holder::Answer PrivateCaches::share(Address line) {
     answer.got = std::max(answer.got, cache[slot].ready);
     cache[slot].state = State::kShared;
   };
-  if (const Slot slot = l1d.find(line); slot != kNoSlot) promise(l1d[slot], line);
+  promise(line, kAllWords);
   if (l2) share_in(*l2);
   share_in(l1d);
   return answer;

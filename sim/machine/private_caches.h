@@ -55,8 +55,17 @@ class PrivateCaches final : public Holder {
 
   // Any access, from the L1's look-up on.
   Fill access(const Request& request, Cycles at);
-  Answer take(Address line) override;
+  Answer take(Address line, uint8_t word) override;
   Answer share(Address line) override;
+
+  // Whether a store of this core's that isn't written yet is still the last one to its address: not where another core
+  // has taken the line to write the same word. (Of several that have taken it since, the first is known.)
+  bool last_writer(Address address) const {
+    const Address line = line_of(address);
+    if (contains(line)) return true;
+    const Promised& found = promised_[line % kPromised];
+    return found.line == line && found.word != word_of(address) && found.word != kAllWords;
+  }
 
   State state_of(Address line) const;  // the higher of L1D's and L2's
   bool contains(Address line) const;   // in any of them
@@ -105,12 +114,16 @@ class PrivateCaches final : public Holder {
   // A line that other cores have asked for, and that was or is on its way here: until then it is this core's still.
   struct Promised {
     Address line = ~Address{0};
+    uint8_t word = kAllWords;  // that the first of them writes
     Fill fill = {0, Level::kL1, State::kInvalid};
   };
   static constexpr size_t kPromised = 16;
 
-  void promise(const Line& line, Address number_of_line) {
-    promised_[number_of_line % kPromised] = {number_of_line, {line.ready, line.source, line.state, line.blame}};
+  void promise(Address number_of_line, uint8_t word) {
+    const Slot slot = l1d.find(number_of_line);
+    if (slot == kNoSlot) return;
+    const Line& line = l1d[slot];
+    promised_[number_of_line % kPromised] = {number_of_line, word, {line.ready, line.source, line.state, line.blame}};
   }
   // What a demand access at `at` may be merged with; null: nothing.
   const Fill* promised(const Request& request, Cycles at) const {
@@ -122,7 +135,7 @@ class PrivateCaches final : public Holder {
   LastLevel& last_level_;
   Attribution& attribution_;
   std::array<Promised, kPromised> promised_ = {};  // by line
-  const bool prefetching_;    // anywhere
+  const bool prefetching_;                         // anywhere
   std::vector<Slot> in_llc_;  // by slot of the L2: its line's in the last level, which keeps it for as long
 };
 

@@ -36,13 +36,17 @@ using PerAccess = std::array<std::array<uint64_t, kAccesses>, kRequesters>;  // 
 constexpr size_t index_of(Origin origin) { return static_cast<size_t>(origin); }
 constexpr size_t index_of(Access access) { return static_cast<size_t>(access); }
 
+inline constexpr uint8_t kAllWords = 8;
+constexpr uint8_t word_of(Address address) { return address >> 3 & 7; }
+
 struct Request {
   Address line;
   Access access;
   Origin origin;
   bool prefetch = false;
-  bool kernel = false;  // on behalf of `origin`
-  bool whole = false;   // a store of all 64 bytes, which need not be read before
+  bool kernel = false;       // on behalf of `origin`
+  bool whole = false;        // a store of all 64 bytes, which need not be read before
+  uint8_t word = kAllWords;  // of eight bytes in the line, that it is about
 
   bool demand() const { return !prefetch; }
   bool store() const { return access == Access::kStore; }
