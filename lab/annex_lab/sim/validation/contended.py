@@ -37,9 +37,9 @@ def of_contended(validator: Validator) -> Section:
         "with so many cores, from the difference of two counts. Bounds: with two cores or more, at least what the "
         "parameters' own hand-over takes (`sim/kernels.py` has the formulas); where that is the whole cost, within "
         f"{100 * EXACT_WITHIN:.0f} % of it; and no number of cores is cheaper than a smaller one (by more than "
-        f"{100 * NOISE:.0f} %), but where the last level does the operations, which overlap on their way there. Published: {low} to {high} ns for each hand-over from core to core, one after the "
-        "other, between real cores. Each core's own pace, the quantity of earlier pages, is that many times the number "
-        "of cores.",
+        f"{100 * NOISE:.0f} %), but where the last level does the operations, which overlap on their way there. "
+        f"Published: {low} to {high} ns for each hand-over from core to core, one after the other, between real cores. "
+        "Each core's own pace, the quantity of earlier pages, is that many times the number of cores.",
         [
             "kernel",
             "what",
