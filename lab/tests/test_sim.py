@@ -351,7 +351,7 @@ def test_usage():
     assert guest.command(["true"]) == [str(Path(shutil.which("true")).resolve())]
     assert machines.for_threads(1) == "speedmalloc-1"
     assert machines.for_threads(3) == "speedmalloc-4"
-    assert machines.for_threads(99) == "speedmalloc-16"
+    assert machines.for_threads(99) == "speedmalloc-64"
 
 
 def test_the_hosts_machine_is_a_possible_one(tmp_path):

@@ -115,6 +115,13 @@ class Contended:
     exact: Callable[[dict], float] | None = None
     alone: bool = True  # has a meaning on one core
     in_pairs: bool = False  # an operation is of a pair of cores, and pairs have nothing in common
+    of: str = ""  # the kernel in kernels_contended.h, where it has another name
+    machine: str = ""  # what the machine has beside the paper's
+    may_fall: bool = False  # several cores' operations overlap, so that they get cheaper until the last level is busy
+
+    @property
+    def kernel(self) -> str:
+        return self.of or self.name
 
 
 CONTENDED = [
@@ -125,6 +132,15 @@ CONTENDED = [
         1,
         # It looked for its line in L1 before it waited for it.
         exact=lambda m: pass_on(m) + m["core"]["atomic"] - m["l1d"]["latency"],
+    ),
+    Contended(
+        "far-atomics",
+        "the same, done at the last level: one after the other there",
+        lambda m: m["coherence"]["far"],
+        0,
+        of="contended-atomics",
+        machine='[coherence]\natomics = "far"\n',
+        may_fall=True,
     ),
     Contended("test-and-set", "a lock taken by exchanges, and given back", pass_on, 1),
     Contended(
