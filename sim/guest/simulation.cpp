@@ -14,7 +14,6 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
                  *this),
       turns_(scheduler_, attention_),
-      communicated_(machine_.all_cores()),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
 }
@@ -117,17 +116,24 @@ void Simulation::charge(GuestThread& thread, Address next) {
   thread.pending = nullptr;
 }
 
-// Where its core got a line that another core had just got, threads communicate: through that line, or its neighbours.
-// The block's next runs then begin in order. Blocks that only read are those that poll, which they do for long before
-// somebody writes.
-void Simulation::order(const GuestThread& thread, TranslatedBlock& block) {
-  const CoherenceStatistics& coherence = memory_.coherence(thread.core->index());
-  const uint64_t seen = coherence.contended + coherence.received;
-  if (seen == communicated_[thread.core->index()]) [[likely]] {
-    block.in_order -= block.in_order > 0;
+// Where its core asked for a line that another core had just got, threads communicate: through that line, or its
+// neighbours.
+// The block's next runs then begin in order. One that only reads and is soon run again polls, which it may do for long
+// before somebody writes.
+void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
+  if (memory_.communications() == communications_) [[likely]] {
+    if (block.in_order > 0) [[unlikely]] {
+      const bool polls = thread.ordered == &block && thread.instructions - thread.ordered_at < kPollsWithin;
+      const uint16_t step = polls || block.in_order <= kWritesInOrder ? 1 : kReadsInOrder / kWritesInOrder;
+      block.in_order -= std::min(block.in_order, step);
+      thread.ordered = &block;
+      thread.ordered_at = thread.instructions;
+    }
     return;
   }
-  communicated_[thread.core->index()] = seen;
+  communications_ = memory_.communications();
+  thread.ordered = &block;
+  thread.ordered_at = thread.instructions;
   const bool writes = std::any_of(thread.accesses.begin(), thread.accesses.end(), [](auto& a) { return a.store; });
   block.in_order = writes ? kWritesInOrder : kReadsInOrder;
 }

@@ -39,7 +39,11 @@ struct TranslatedBlock {
   Block block;
   Function function = Function::kNone;  // that is entered with it
   bool stamps = false;                  // its last instruction reads the time stamp counter
-  uint16_t in_order = 0;                // so many of its next runs begin in the order of simulated time
+  // It is one locked instruction. One that QEMU cannot run beside other threads (a misaligned one) it runs while it
+  // holds those up: it starts it again, alone in a block. There no thread may wait. In lock-step all are alone, and it
+  // is the second start that tells; else such blocks are rare, and none is waited at.
+  bool alone = false;
+  uint16_t in_order = 0;  // so many of its next runs begin in the order of simulated time
 };
 
 // What a thread of the program has done since it was last charged, and where it is.
@@ -51,6 +55,8 @@ struct GuestThread {
   const void* code = nullptr;  // of the host, that it runs: for Bracket
   TranslatedBlock* pending = nullptr;
   uint64_t instructions = 0;
+  const TranslatedBlock* ordered = nullptr;  // the last of its blocks that ran in the order of time
+  uint64_t ordered_at = 0;                   // by its instructions
   CallTracker calls;
   Restartable sequences;
   std::optional<int64_t> answer;  // of its system call, in place of the host's; whoever runs the program takes it
@@ -88,17 +94,16 @@ class Simulation final : private Clock {
   void enter_block(GuestThread& thread, TranslatedBlock& block) {
     if (thread.core == nullptr) [[unlikely]]
       take_turn(thread, true);
-    const bool alone = is_locked_alone(block);
-    const bool again = alone && thread.pending != nullptr && thread.pending->block.start == block.block.start;
+    const bool again = block.alone && thread.pending != nullptr && thread.pending->block.start == block.block.start;
     if (again) [[unlikely]] {
       thread.accesses.clear();
     } else if (thread.pending != nullptr) {
       charge(thread, block.block.start);
     }
-    const bool may_wait = lock_step_ ? !again : !alone;
     const Cycles until = block.in_order > 0 ? first_until_ : run_until_;
-    if ((thread.core->resumes() >= until || attention_.load(std::memory_order_relaxed)) && may_wait) [[unlikely]]
-      look_around(thread, block.block.start, until);
+    if (thread.core->resumes() >= until || attention_.load(std::memory_order_relaxed)) [[unlikely]] {
+      if (lock_step_ ? !again : !block.alone) look_around(thread, block.block.start, until);
+    }
     if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
       enter_allocator(thread, block.function);
     thread.pending = &block;
@@ -142,21 +147,16 @@ class Simulation final : private Clock {
 
  private:
   // How many runs of a block are in order after one that communicated.
-  static constexpr uint16_t kWritesInOrder = 64;
+  static constexpr uint16_t kWritesInOrder = 16;
   static constexpr uint16_t kReadsInOrder = 16384;
+  static constexpr uint64_t kPollsWithin = 64;  // instructions, from run to run
 
   Cycles now(unsigned core) const override { return cores_[core].resumes(); }
   void idle_until(unsigned core, Cycles at) override { cores_[core].idle_until(at); }
   void switch_thread(unsigned core) override;
 
-  // A locked instruction that QEMU cannot run beside other threads (a misaligned one) it runs while it holds those up:
-  // it starts it again, alone in a block. There no thread may wait. In lock-step all are alone, and it is the second
-  // start that tells; else such blocks are rare, and none is waited at.
-  static bool is_locked_alone(const TranslatedBlock& block) {
-    return block.block.atomic && block.block.instructions == 1;
-  }
   void charge(GuestThread& thread, Address next);
-  void order(const GuestThread& thread, TranslatedBlock& block);
+  void order(GuestThread& thread, TranslatedBlock& block);
   void take_limits() {
     run_until_ = scheduler_.run_until();
     first_until_ = scheduler_.first_until();
@@ -180,7 +180,7 @@ class Simulation final : private Clock {
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
   std::array<CallStatistics, 5> calls_{};              // by Function
-  std::vector<uint64_t> communicated_;  // by core: lines that it got from others which had just got them, so far
+  uint64_t communications_ = 0;                        // of the memory system's, those seen
   uint64_t turns_count_ = 0;
   Cycles first_until_ = 0;  // of the thread that has the turn: so long its core is the furthest behind
   Cycles run_until_ = 0;    // with its lead

@@ -38,6 +38,7 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
       index_(index),
       in_order_(kind.core.kind == "in-order"),
       forwards_any_(kind.core.forwarding == "any"),
+      narrow_decode_(kind.core.decode < kind.core.width),
       decode_step_(step_of(kind.core.decode)),
       dispatch_step_(step_of(kind.core.width)),
       retire_step_(step_of(kind.core.retire_width)),
@@ -92,12 +93,14 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   }
   counts_->instructions += block.instructions;
   counts_->uops += block.uops.size();
-  counts_->software_prefetches += block.prefetches;
+  if (block.prefetches > 0) [[unlikely]]
+    counts_->software_prefetches += block.prefetches;
   const Cycles before = now();
   charged_ = 0;
   block_ = block.start;
   fetch(block);
-  decode(block);
+  if (narrow_decode_) [[unlikely]]
+    decode(block);
   const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
   finish(block, next, branch_done);
   counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
@@ -371,7 +374,7 @@ inline void Core::fetch(const Block& block) {
   }
 }
 
-// A block at a time: what it holds up is the next one's dispatch, and only where decode is the narrower of the two.
+// A block at a time, where decode is the narrower of the two: what it holds up is the next block's dispatch.
 inline void Core::decode(const Block& block) {
   pace_.dispatch_slot = later(pace_.dispatch_slot, decoded_slot_);
   // Its queue was empty if the front end had to begin again, and decode waits where it is full.

@@ -147,6 +147,7 @@ class Core : private CoreWindow {
 
   // Parameters, as the loop wants them.
   const bool in_order_, forwards_any_;
+  const bool narrow_decode_;
   const Cycles decode_step_, dispatch_step_, retire_step_;  // from one slot to the next
   const Cycles decode_lead_;                                // slots by which decode is ahead of dispatch, at most
   const uint32_t rob_, rob_mask_, scheduler_;

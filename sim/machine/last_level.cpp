@@ -71,9 +71,11 @@ Fill LastLevel::request(unsigned core, const Request& request, Cycles at) {
   return fill;
 }
 
-// When a request that could be served at `at` is, where the line is busy.
+// When a request that could be served at `at` is, where the line is busy. The program has run it after what made the
+// line busy, and sees what that did: so it waits, though its own time may be a little before the period.
 Cycles LastLevel::turn(const BusyPeriod& busy, Cycles at) const {
-  const Cycles start = busy.start(at);
+  Cycles start = busy.start(at);
+  if (at < busy.from && busy.from - at < quantum_) start = busy.until;
   if (retry_ == 0 || start == at) return start;
   return at + (start - at + retry_ - 1) / retry_ * retry_;
 }
@@ -104,12 +106,14 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
       got = take_from(other, slot, request.word);
       ++statistics.invalidated[request.requester()];
       statistics.contended += got + quantum_ > at;
+      communications_ += got + quantum_ > at;
     } else {
       const Holder::Answer answer = holders_[other]->share(cache_.line_in(slot));
       if (answer.modified) cache_[slot].state = State::kModified;
       got = answer.got;
     }
     statistics.received += owned && got + quantum_ > at;
+    communications_ += owned && got + quantum_ > at;
   });
   return {start + takes, Level::kPeer, State::kInvalid};
 }
@@ -152,6 +156,8 @@ Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
     if (other != core) ++coherence_[other].asked;
     take_from(other, found.slot, request.word);
   });
+  communications_ += entry.last != static_cast<int>(core) && entry.busy.until + quantum_ > found.there;
+  entry.last = static_cast<int>(core);
   entry.busy.extend(found.there, start + takes);
   cache_[found.slot].state = State::kModified;
   const Level level = start > found.there || !others.empty() ? Level::kPeer

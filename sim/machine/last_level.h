@@ -101,6 +101,9 @@ class LastLevel {
   const Cache& cache() const { return cache_; }
   const Prefetcher& prefetcher() const { return prefetcher_; }
   const Dram& dram() const { return dram_; }
+  // Requests, so far, for lines that another core had got, or worked on here, less than a quantum before: through them
+  // threads communicate.
+  uint64_t communications() const { return communications_; }
   const CoherenceStatistics& coherence(unsigned core) const { return coherence_[core]; }
   CoherenceStatistics& coherence(unsigned core) { return coherence_[core]; }
   // For tests: the cores that the directory says have a line, and which may write it (kNobody: none).
@@ -116,6 +119,7 @@ class LastLevel {
   struct Entry {
     CoreSet sharers;      // cores that have the line
     int owner = kNobody;  // the only sharer, which may write it without asking: its state is E or M
+    int last = kNobody;   // whose locked instruction was the last that was done here
     BusyPeriod busy;      // with the owner's access, or others' on their way to it
   };
   // The line is in the slot when? And what the look-up met.
@@ -137,6 +141,7 @@ class LastLevel {
   Attribution& attribution_;
   std::vector<Holder*> holders_;  // by core
   std::vector<CoherenceStatistics> coherence_;
+  uint64_t communications_ = 0;
   Cache cache_;
   std::vector<Entry> directory_;  // by slot of cache_
   Prefetcher prefetcher_;

@@ -84,6 +84,7 @@ class MemorySystem {
   const CacheStatistics& llc() const { return last_level_.cache().statistics; }
   const DramStatistics& dram() const { return last_level_.dram().statistics; }
   const CoherenceStatistics& coherence(unsigned core) const { return last_level_.coherence(core); }
+  uint64_t communications() const { return last_level_.communications(); }
   const Attribution& attribution() const { return attribution_; }
   const TlbStatistics& itlb(unsigned core) const { return sides_[core]->itlb.statistics; }
   const TlbStatistics& dtlb(unsigned core) const { return sides_[core]->dtlb.statistics; }

@@ -53,9 +53,6 @@ Fill PrivateCaches::l1_hit(Cache& l1, Slot slot, const Request& request, Cycles 
   if (line.user != request.origin) used(line, request.line, request.origin);
   const Event event = first_use(line, prefetcher_of(l1), at);
   Fill fill = l1.serve(line, at, Level::kL1, request.requester());
-  if (request.store() && line.state == State::kShared) {
-    if (const Fill* merged = promised(request, at)) return *merged;
-  }
   if (request.store()) {
     if (line.state == State::kShared) {
       fill = from_below(request, fill.ready);
@@ -242,7 +239,6 @@ Holder::Answer PrivateCaches::share(Address line) {
     answer.got = std::max(answer.got, cache[slot].ready);
     cache[slot].state = State::kShared;
   };
-  promise(line, kAllWords);
   if (l2) share_in(*l2);
   share_in(l1d);
   return answer;

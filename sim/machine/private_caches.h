@@ -3,9 +3,9 @@
 // Models: MESI; the core's state of a line is the higher of its L1D's and its L2's. Latencies add level by level; an L1
 // hit with enough rights takes the L1's latency. A line that is on its way is present, and its users wait for it
 // (cache.h). Without an L2, L1 misses go to the last level, and evictions from the L1s to it.
-// What another core asks for while it is still on its way here goes there when it has come and served the accesses that
-// wait for it: those issued until then are merged with the request that they wait for.
-// Parameters: CoreKind (l1i, l1d, l2), with the prefetchers.
+// What another core takes while it is still on its way here goes there when it has come and served the accesses that
+// wait for it: those issued until then are merged with the request that they wait for, but for those to the word that
+// the other writes, which the program has done before them. Parameters: CoreKind (l1i, l1d, l2), with the prefetchers.
 // Simplifications: evictions and write-backs take no time; an upgrade holds loads of the same core up as well; a core's
 // stores do not take lines out of its own L1I.
 #pragma once
@@ -111,10 +111,10 @@ class PrivateCaches final : public Holder {
     attribution_.used(number_of_line, origin);
   }
 
-  // A line that other cores have asked for, and that was or is on its way here: until then it is this core's still.
+  // A line that another core has taken, and that was or is on its way here: until then it is this core's still.
   struct Promised {
     Address line = ~Address{0};
-    uint8_t word = kAllWords;  // that the first of them writes
+    uint8_t word = kAllWords;  // that the other writes
     Fill fill = {0, Level::kL1, State::kInvalid};
   };
   static constexpr size_t kPromised = 16;
@@ -129,6 +129,7 @@ class PrivateCaches final : public Holder {
   const Fill* promised(const Request& request, Cycles at) const {
     const Promised& found = promised_[request.line % kPromised];
     if (found.line != request.line || at >= found.fill.ready || request.prefetch) return nullptr;
+    if (found.word == kAllWords || found.word == request.word) return nullptr;
     return request.store() && found.fill.state < State::kExclusive ? nullptr : &found.fill;
   }
 

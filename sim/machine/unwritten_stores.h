@@ -49,14 +49,11 @@ class UnwrittenStores {
     }
   }
 
-  // Whether they can matter to this load at all: quick, and rarely wrong where nothing does. Wide loads touch words
-  // between the first and the last: one, or it is not looked at here.
+  // Whether they can matter to this load at all: quick, and rarely wrong where nothing does. A load of more than one
+  // word is not looked at here.
   bool may_matter(const MemoryAccess& load, Cycles at) const {
-    const Cycles first = places_[(load.address >> 3) % kWords].written;
-    const Cycles last = places_[(last_byte_of(load) >> 3) % kWords].written;
-    Cycles until = std::max(std::max(first, last), addresses_known_);
-    if (load.bytes > 8) until = std::max(until, places_[((load.address + 8) >> 3) % kWords].written);
-    return at < until || load.bytes > 16;
+    const Cycles written = places_[(load.address >> 3) % kWords].written;
+    return at < std::max(written, addresses_known_) || (load.address & 7) + load.bytes > 8;
   }
 
   // The youngest to some of the load's bytes that isn't written by then; null: none.
@@ -88,8 +85,8 @@ class UnwrittenStores {
   void beware(Address load) { wary_[load % kLoads] = kMostWary; }
 
  private:
-  static constexpr uint32_t kWords = 256;
-  static constexpr size_t kLoads = 1024;
+  static constexpr uint32_t kWords = 128;
+  static constexpr size_t kLoads = 512;
   static constexpr uint8_t kMostWary = 15;
 
   struct Place {

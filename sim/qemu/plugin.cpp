@@ -222,6 +222,7 @@ void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
   TranslatedBlock& block = plugin->blocks.emplace_back();
   block.block = plugin->decoder->decode(instructions);
   block.stamps = reads_time_stamp(instructions.back().bytes);
+  block.alone = block.block.atomic && block.block.instructions == 1;
   block.function = plugin->simulation->functions().at(block.block.start);
   qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_NO_REGS, &block);
 }

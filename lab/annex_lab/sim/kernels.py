@@ -117,6 +117,7 @@ class Contended:
     in_pairs: bool = False  # an operation is of a pair of cores, and pairs have nothing in common
     of: str = ""  # the kernel in kernels_contended.h, where it has another name
     machine: str = ""  # what the machine has beside the paper's
+    each: int = 0  # operations of a core, at least: all start some way apart
     may_fall: bool = False  # several cores' operations overlap, so that they get cheaper until the last level is busy
 
     @property
@@ -141,6 +142,7 @@ CONTENDED = [
         of="contended-atomics",
         machine='[coherence]\natomics = "far"\n',
         may_fall=True,
+        each=2000,
     ),
     Contended("test-and-set", "a lock taken by exchanges, and given back", pass_on, 1),
     Contended(
