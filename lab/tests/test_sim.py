@@ -207,7 +207,7 @@ def test_the_time_stamp_counter_is_the_machines(sim):
     program = sim.compiled(
         "#include <stdio.h>\n#include <time.h>\n#include <x86intrin.h>\n"
         "int main(void) { struct timespec t = {0, 1000000}; unsigned long a = __rdtsc(); nanosleep(&t, NULL);"
-        ' unsigned x; printf("%lu\n", (unsigned long)__rdtscp(&x) - a); }'
+        ' unsigned x; printf("%lu\\n", (unsigned long)__rdtscp(&x) - a); }'
     )
     # A millisecond at 2 GHz, and the calls.
     assert 2_000_000 <= int(sim("--machine", "speedmalloc-1", "--", program)[0].stdout) < 2_050_000
@@ -218,7 +218,7 @@ def test_restartable_sequences(sim):
     program = sim.compiled(
         "#define _GNU_SOURCE\n#include <stdio.h>\n#include <sched.h>\n#include <sys/rseq.h>\n#include <time.h>\n"
         "int main(void) { struct rseq* mine = (struct rseq*)((char*)__builtin_thread_pointer() + __rseq_offset);"
-        ' printf("%u %d %d %ld\n", __rseq_size, mine->cpu_id == 0, sched_getcpu(), (long)time(NULL)); }'
+        ' printf("%u %d %d %ld\\n", __rseq_size, mine->cpu_id == 0, sched_getcpu(), (long)time(NULL)); }'
     )
     size, same, cpu, seconds = map(int, sim("--", program)[0].stdout.split())
     assert size > 0 and same == 1 and cpu == 0

@@ -255,8 +255,8 @@ def as_markdown(campaign: Campaign, made: list[Panel], made_by: str = "") -> str
             [
                 "### Cycles lost to L2 misses that allocation causes, % of busy cycles",
                 "",
-                "Inside the allocator + outside, on lines that it evicted or used. Each cycle that a core waited counts "
-                "once.",
+                "Inside the allocator + outside, on lines that it evicted or used. Each cycle that a core waited "
+                "counts once.",
                 "",
                 *tables.shares(place, stalls),
             ],
