@@ -311,7 +311,7 @@ def test_standard_input_is_the_programs(sim, tmp_path):
 
 def test_a_script_is_its_interpreter(sim, tmp_path):
     script = tmp_path / "script"
-    script.write_text("#!/usr/bin/env perl\nprint 6 * 7, qq{\n};\n")
+    script.write_text("#!/usr/bin/env perl\nprint 6 * 7, qq{\\n};\n")
     script.chmod(0o755)
     assert sim("--", script)[0].stdout == "42\n"
 
