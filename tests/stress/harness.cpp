@@ -2,6 +2,7 @@
 #include "stress/harness.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -24,7 +25,13 @@ Thread::Thread(std::function<void()> body) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStack);
   auto* copy = new std::function<void()>(std::move(body));
-  DEMAND(pthread_create(&thread_, &attributes, run, copy) == 0);
+  int error = pthread_create(&thread_, &attributes, run, copy);
+  if (error == EAGAIN) {
+    // Under a limit the stack may not fit beside free memory that the allocator keeps until it is due.
+    annex_purge();
+    error = pthread_create(&thread_, &attributes, run, copy);
+  }
+  DEMAND(error == 0);
   pthread_attr_destroy(&attributes);
 }
 
