@@ -86,24 +86,22 @@ void Simulation::describe(Json& out) {
   allocator["cycles"] = cycles;
   allocator["atomic_cycles"] = both["allocator"]["atomic_cycles"];
   // The papers' cache pollution, of all cores: misses of the L2, and the sum of their times beyond it, in which those
-  // that overlap count several times. What cores waited for them, each cycle once, is in `all`: miss_stalls.
+  // that overlap count several times; and what cores waited for them, each cycle once.
   BlameCounts misses;
   BlameCounts times;
+  BlameCounts stalls;
   for (unsigned i = 0; i < machine_.all_cores(); ++i) {
     for (size_t blame = 0; blame < kBlames; ++blame) {
       misses.by[blame] += memory_.attribution().misses(i).by[blame];
       times.by[blame] += memory_.attribution().miss_times(i).by[blame];
+      for (const ExecutionStatistics& of : cores_[i].statistics().by_origin) {
+        stalls.by[blame] += of.miss_stalls.by[blame];
+      }
     }
   }
   add(allocator["l2_misses"], misses);
   add(allocator["l2_miss_cycles"], times);
-  Json& stalls = allocator["l2_miss_stalls"];
-  for (size_t blame = 1; blame < kBlames; ++blame) {
-    const char* name = name_of(static_cast<Blame>(blame));
-    uint64_t sum = 0;
-    for (const char* origin : {"program", "allocator"}) sum += both[origin]["miss_stalls"][name].get<uint64_t>();
-    stalls[name] = sum;
-  }
+  add(allocator["l2_miss_stalls"], stalls);
 }
 
 }  // namespace annex::sim

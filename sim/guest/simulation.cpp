@@ -117,9 +117,8 @@ void Simulation::charge(GuestThread& thread, Address next) {
 }
 
 // Where its core asked for a line that another core had just got, threads communicate: through that line, or its
-// neighbours.
-// The block's next runs then begin in order. One that only reads and is soon run again polls, which it may do for long
-// before somebody writes.
+// neighbours. The block's next runs then begin in order. One that only reads and is soon run again polls, which it may
+// do for long before somebody writes.
 void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
   if (memory_.communications() == communications_) [[likely]] {
     if (block.in_order > 0) [[unlikely]] {

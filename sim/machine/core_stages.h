@@ -207,7 +207,7 @@ template <bool kStore>
 inline void Core::charge(Cause cause, Cycles cycles, Blame blame) {
   counts_->cycles[static_cast<size_t>(cause)] += cycles;
   if (blame != Blame::kNone) [[unlikely]]
-    counts_->miss_stalls[static_cast<size_t>(blame)] += cycles;
+    counts_->miss_stalls[blame] += cycles;
   charged_ += cycles;
 }
 

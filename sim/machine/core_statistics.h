@@ -33,8 +33,8 @@ struct ExecutionStatistics {
   uint64_t fences = 0;
   uint64_t page_faults = 0;
   uint64_t extra_accesses = 0;
-  std::array<uint64_t, kCauses> cycles = {};       // by Cause
-  std::array<uint64_t, kBlames> miss_stalls = {};  // by Blame
+  std::array<uint64_t, kCauses> cycles = {};  // by Cause
+  BlameCounts miss_stalls;                    // of these
 
   uint64_t all_cycles() const { return std::accumulate(cycles.begin(), cycles.end(), uint64_t{0}); }
 
@@ -64,10 +64,9 @@ struct ExecutionStatistics {
       const std::string cause = name_of(static_cast<Cause>(i));
       visit("cycles." + cause, self.cycles[i], "cycles charged to what held up the oldest instruction");
     }
-    for (size_t i = 1; i < kBlames; ++i) {
-      const std::string blame = name_of(static_cast<Blame>(i));
-      visit("miss_stalls." + blame, self.miss_stalls[i], "of these: to misses of the L2, by whose part they were");
-    }
+    BlameCounts::each(self.miss_stalls, [&](const std::string& blame, auto& member, const char*) {
+      visit("miss_stalls." + blame, member, "of these: to misses of the L2, by whose part they were");
+    });
   }
 };
 

@@ -17,37 +17,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "machine/busy_period.h"
 #include "machine/parameters.h"
 #include "machine/types.h"
 
 namespace annex::sim {
-
-// A resource that serves one request after the other, remembered by its latest unbroken busy period [from, until).
-// A request within it goes to its end; one before it goes at once (who is that far behind would have come first), so it
-// is never held up by more than one period, all of which began before it. What it then takes of the period's own time
-// is added to its end: nothing is ever served faster than the resource can.
-struct BusyPeriod {
-  Cycles from = 0;
-  Cycles until = 0;
-
-  // When a request at `at` would start.
-  Cycles start(Cycles at) const { return at < from || at >= until ? at : until; }
-
-  // It starts at start(at), and takes `duration`.
-  void occupy(Cycles at, Cycles duration) { extend(at, start(at) + duration); }
-
-  // What was asked for at `at` keeps the resource until then.
-  void extend(Cycles at, Cycles end) {
-    if (at >= until) {
-      *this = {at, end};
-    } else if (at >= from) {
-      until = end > until ? end : until;
-    } else if (end > from) {
-      until += end - from;
-      from = at;
-    }
-  }
-};
 
 // Slots of a fixed length, each for one transfer; those of the recent past are remembered in a ring of words of 64.
 class Calendar {

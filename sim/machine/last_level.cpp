@@ -40,11 +40,7 @@ LastLevel::Found LastLevel::look_up(const Request& request, Cycles at) {
   Event event = Event::kNone;
   if (request.demand()) {
     if (there > looked_up) ++cache_.statistics.late_hits[request.requester()];
-    if (line.prefetched) {
-      line.prefetched = false;
-      prefetcher_.used(there > looked_up);
-      event = Event::kFirstUse;
-    }
+    event = prefetcher_.first_use(line, there > looked_up);
   }
   return {slot, there, event};
 }
@@ -88,16 +84,10 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
   const Cycles start = turn(entry.busy, at);
   statistics.queue_cycles[request.requester()] += start - at;
 
-  Cycles takes = 0;
   const bool owned = entry.owner != kNobody;
-  if (owned) {
-    takes = transfer_;
-    ++statistics.transfers[request.requester()];
-  } else if (request.store()) {
-    takes = invalidate_ + (others.count() - 1) * further_;
-  } else {
-    return {start, start > at ? Level::kPeer : Level::kLlc, State::kInvalid};
-  }
+  if (!owned && !request.store()) return {start, start > at ? Level::kPeer : Level::kLlc, State::kInvalid};
+  const Cycles takes = taking(entry, others);
+  statistics.transfers[request.requester()] += owned;
   if (!request.store()) entry.busy.extend(at, start + takes);  // else it is the requester's until its access is done
   others.each([&](unsigned other) {
     ++coherence_[other].asked;
@@ -106,16 +96,19 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
       got = take_from(other, slot, request.word);
       ++statistics.invalidated[request.requester()];
       statistics.contended += got + quantum_ > at;
-      communications_ += got + quantum_ > at;
     } else {
       const Holder::Answer answer = holders_[other]->share(cache_.line_in(slot));
       if (answer.modified) cache_[slot].state = State::kModified;
       got = answer.got;
     }
     statistics.received += owned && got + quantum_ > at;
-    communications_ += owned && got + quantum_ > at;
+    communications_ += got + quantum_ > at;
   });
   return {start + takes, Level::kPeer, State::kInvalid};
+}
+
+Cycles LastLevel::taking(const Entry& entry, const CoreSet& others) const {
+  return entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * further_;
 }
 
 Cycles LastLevel::take_from(unsigned core, Slot slot, uint8_t word) {
@@ -124,6 +117,11 @@ Cycles LastLevel::take_from(unsigned core, Slot slot, uint8_t word) {
   directory_[slot].sharers.erase(core);
   directory_[slot].owner = kNobody;
   return answer.got;
+}
+
+void LastLevel::take_from_all(Slot slot, uint8_t word) {
+  const CoreSet sharers = directory_[slot].sharers;
+  sharers.each([&](unsigned core) { take_from(core, slot, word); });
 }
 
 void LastLevel::evicted(unsigned core, Slot slot, bool modified, bool kept) {
@@ -148,14 +146,11 @@ Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
   const CoreSet others = entry.sharers.without(core);
   Cycles takes = far_;
   if (!others.empty()) {
-    takes += entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * further_;
+    takes += taking(entry, others);
     statistics.invalidated[request.requester()] += others.count();
+    others.each([&](unsigned other) { ++coherence_[other].asked; });
   }
-  const CoreSet all = entry.sharers;
-  all.each([&](unsigned other) {
-    if (other != core) ++coherence_[other].asked;
-    take_from(other, found.slot, request.word);
-  });
+  take_from_all(found.slot, request.word);
   communications_ += entry.last != static_cast<int>(core) && entry.busy.until + quantum_ > found.there;
   entry.last = static_cast<int>(core);
   entry.busy.extend(found.there, start + takes);
@@ -187,11 +182,8 @@ Slot LastLevel::from_memory(const Request& request, Cycles at) {
 void LastLevel::evict(Slot slot, const Request& cause, Cycles at) {
   const Address line = cache_.line_in(slot);
   ++cache_.statistics.evictions[cause.requester()];
-  const CoreSet sharers = directory_[slot].sharers;
-  sharers.each([&](unsigned core) {
-    take_from(core, slot);
-    attribution_.evicted(core, line, cause.origin);
-  });
+  directory_[slot].sharers.each([&](unsigned core) { attribution_.evicted(core, line, cause.origin); });
+  take_from_all(slot);
   if (cache_[slot].state == State::kModified) {
     ++cache_.statistics.write_backs[cause.requester()];
     dram_.write(line, at);
@@ -201,8 +193,7 @@ void LastLevel::evict(Slot slot, const Request& cause, Cycles at) {
 
 Cycles LastLevel::write_around(Address line, Cycles at) {
   if (const Slot slot = cache_.find(line); slot != kNoSlot) {
-    const CoreSet sharers = directory_[slot].sharers;
-    sharers.each([&](unsigned core) { take_from(core, slot); });
+    take_from_all(slot);
     directory_[slot] = {};
     cache_.remove(slot);
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "machine/attribution.h"
+#include "machine/busy_period.h"
 #include "machine/cache.h"
 #include "machine/core_set.h"
 #include "machine/dram.h"
@@ -133,7 +134,10 @@ class LastLevel {
   // Asks other cores as needed. `at`: when the line is there.
   Fill from_cores(unsigned core, Slot slot, const Request& request, Cycles at);
   Cycles turn(const BusyPeriod& busy, Cycles at) const;
+  // Until no other core has the line.
+  Cycles taking(const Entry& entry, const CoreSet& others) const;
   Cycles take_from(unsigned core, Slot slot, uint8_t word = kAllWords);
+  void take_from_all(Slot slot, uint8_t word = kAllWords);
   Slot from_memory(const Request& request, Cycles at);
   void evict(Slot slot, const Request& cause, Cycles at);
 

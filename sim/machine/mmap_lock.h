@@ -8,14 +8,14 @@
 // Simplifications: who waits keeps its core, as one that spins; taking the free lock costs nothing, so its line's way
 // between the cores that fault at once is not in it.
 //
-// Requests come in the order of simulation, which differs from that of simulated time by up to the quantum: as in
-// dram.h, one before a period began goes at once, and is never held up by what came later.
+// Requests that come out of time order: busy_period.h.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 
+#include "machine/busy_period.h"
 #include "machine/types.h"
 
 namespace annex::sim {
@@ -49,9 +49,9 @@ class MmapLock {
   Cycles write(Cycles at, Cycles hold, Cycles shared = 0) {
     ++statistics.writes;
     if (policy_ == Policy::kNone) return at;
-    const Cycles start = std::max(writers_.end_for(at), readers_.end_for(at));
-    writers_.extend(at, start + hold);
-    if (shared > 0) readers_.extend(at, start + hold + shared);
+    const Cycles start = std::max(writers_.start(at), readers_.start(at));
+    writers_.cover(at, start + hold);
+    if (shared > 0) readers_.cover(at, start + hold + shared);
     return waited(at, start);
   }
   Cycles read(Cycles at, Cycles hold) {
@@ -70,26 +70,9 @@ class MmapLock {
  private:
   enum class Policy : uint8_t { kNone, kReadWrite, kPerVma };
 
-  // The latest unbroken time, from the first request on, in which it is held.
-  struct Period {
-    Cycles from = 0;
-    Cycles until = 0;
-
-    // When a request is past it: one before it is not concerned.
-    Cycles end_for(Cycles at) const { return at < from ? at : std::max(at, until); }
-    void extend(Cycles at, Cycles end) {
-      if (at > until) {
-        *this = {at, end};
-      } else if (end >= from) {
-        from = std::min(from, at);
-        until = std::max(until, end);
-      }
-    }
-  };
-
   Cycles share(Cycles at, Cycles hold) {
-    const Cycles start = writers_.end_for(at);
-    readers_.extend(at, start + hold);
+    const Cycles start = writers_.start(at);
+    readers_.cover(at, start + hold);
     return waited(at, start);
   }
   Cycles waited(Cycles at, Cycles start) {
@@ -99,8 +82,8 @@ class MmapLock {
   }
 
   Policy policy_;
-  Period writers_;
-  Period readers_;
+  BusyPeriod writers_;
+  BusyPeriod readers_;
 };
 
 }  // namespace annex::sim

@@ -5,8 +5,6 @@
 
 #include <bit>
 
-#include "machine/request.h"
-
 namespace annex::sim {
 
 const char* name_of(Cause cause) {
@@ -34,12 +32,6 @@ const char* CoreParameters::source_of(UopClass kind) {
     default:
       return "Agner Fog's tables, Haswell";
   }
-}
-
-const char* name_of(Blame blame) {
-  static constexpr const char* kNames[kBlames] = {"none", "inside", "evicted", "touched", "evicted_and_touched",
-                                                  "other"};
-  return kNames[static_cast<size_t>(blame)];
 }
 
 uint32_t Machine::all_cores() const {

@@ -14,7 +14,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "machine/cache.h"
 #include "machine/parameters.h"
+#include "machine/request.h"
 #include "machine/types.h"
 
 namespace annex::sim {
@@ -72,10 +74,14 @@ class Prefetcher {
     return lines;
   }
 
-  // A demand access uses a prefetched line for the first time.
-  void used(bool late) {
+  // A demand access finds a line in the cache, on its way still or not: whether it was prefetched and this is its first
+  // use.
+  Event first_use(Line& line, bool late) {
+    if (!line.prefetched) return Event::kNone;
+    line.prefetched = false;
     ++statistics.useful;
     statistics.late += late;
+    return Event::kFirstUse;
   }
 
   void clear() {

@@ -38,20 +38,12 @@ Fill PrivateCaches::access(const Request& request, Cycles at) {
   return slot != kNoSlot ? l1_hit(l1, slot, request, looked_up) : l1_miss(l1, request, looked_up);
 }
 
-// A demand access at `at` finds the line: whether it was prefetched and this is its first use.
-Event PrivateCaches::first_use(Line& line, Prefetcher& prefetcher, Cycles at) {
-  if (!line.prefetched) return Event::kNone;
-  line.prefetched = false;
-  prefetcher.used(line.ready > at);
-  return Event::kFirstUse;
-}
-
 Fill PrivateCaches::l1_hit(Cache& l1, Slot slot, const Request& request, Cycles at) {
   Line& line = l1[slot];
   l1.use(slot);
   l1.note(slot);
   if (line.user != request.origin) used(line, request.line, request.origin);
-  const Event event = first_use(line, prefetcher_of(l1), at);
+  const Event event = prefetcher_of(l1).first_use(line, line.ready > at);
   Fill fill = l1.serve(line, at, Level::kL1, request.requester());
   if (request.store()) {
     if (line.state == State::kShared) {
@@ -154,7 +146,7 @@ Fill PrivateCaches::from_l2(const Request& request, Cycles at) {
       fill.level = line.source;
       fill.blame = line.blame;
     }
-    if (request.demand()) fill.l2 = first_use(line, l2_prefetcher, looked_up);
+    if (request.demand()) fill.l2 = l2_prefetcher.first_use(line, line.ready > looked_up);
     if (request.store() && line.state == State::kShared) {
       ++last_level_.coherence(number).upgrades[request.requester()];
       const Event event = fill.l2;

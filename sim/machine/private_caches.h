@@ -104,7 +104,6 @@ class PrivateCaches final : public Holder {
   void prefetch_after(Cache& l1, const Request& request, Event l1_event, const Fill& fill, Cycles at);
   void prefetch_into_l1(Cache& l1, const Request& request, Cycles at);
   void prefetch_into_l2(const Request& request, Cycles at);
-  Event first_use(Line& line, Prefetcher& prefetcher, Cycles at);
 
   void used(Line& line, Address number_of_line, Origin origin) {
     line.user = origin;

@@ -24,7 +24,23 @@ enum class State : uint8_t { kInvalid, kShared, kExclusive, kModified };
 // miss. See attribution.h.
 enum class Blame : uint8_t { kNone, kInside, kEvicted, kTouched, kEvictedAndTouched, kOther };
 inline constexpr size_t kBlames = 6;
-const char* name_of(Blame blame);
+
+// A number for each part that a miss may be.
+struct BlameCounts {
+  std::array<uint64_t, kBlames> by = {};
+
+  uint64_t& operator[](Blame blame) { return by[static_cast<size_t>(blame)]; }
+  uint64_t operator[](Blame blame) const { return by[static_cast<size_t>(blame)]; }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("inside", self.by[1], "by the allocator's own accesses");
+    visit("evicted", self.by[2], "by the program, on a line whose last eviction here an allocator's access caused");
+    visit("touched", self.by[3], "by the program, on a line that allocator code of any core used last");
+    visit("evicted_and_touched", self.by[4], "by the program, both");
+    visit("other", self.by[5], "by the program, neither");
+  }
+};
 
 // Who asks, for counting: the program, the allocator, or the kernel as it clears pages for one of them.
 inline constexpr size_t kRequesters = 3;

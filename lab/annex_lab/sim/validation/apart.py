@@ -4,11 +4,10 @@ import statistics
 
 from annex_lab.sim import run
 from annex_lab.sim.validation.section import NO_BOUND, Section
-from annex_lab.sim.validation.validator import Validator
+from annex_lab.sim.validation.validator import SEEDS, Validator
 
 MACHINE = "speedmalloc-16"
 THREADS = 16
-SEEDS = (1, 2, 3)
 
 
 def _standard(validator: Validator) -> int:
@@ -42,16 +41,14 @@ def by_quantum(validator: Validator) -> Section:
     }
     for name, scale, allocator in QUANTUM_RUNS:
         who = validator.workload(name, scale, THREADS)
-        jobs = [(quantum, seed) for quantum in QUANTA for seed in SEEDS]
-        runs = validator.each(
-            lambda job, who=who, allocator=allocator: validator.simulate(
-                who, machine_of[job[0]], allocator, seed=job[1]
+        of_each = validator.each_with_seeds(
+            lambda quantum, seed, who=who, allocator=allocator: validator.simulate(
+                who, machine_of[quantum], allocator, seed=seed
             ),
-            jobs,
+            QUANTA,
         )
         first, cells, verdict = None, [], NO_BOUND
-        for i, quantum in enumerate(QUANTA):
-            results = runs[i * len(SEEDS) : (i + 1) * len(SEEDS)]
+        for quantum, results in zip(QUANTA, of_each, strict=True):
             cycles = [result["cycles"] for result in results]
             mean = statistics.mean(cycles)
             first = first or mean
@@ -67,15 +64,15 @@ def by_quantum(validator: Validator) -> Section:
 
 
 LOCK_STEP_BOUND = 0.03
-# Small: in lock-step about a million instructions are simulated a second. Without any work to speak of, starting and
-# ending threads is most of what is left.
+# Long enough that most cycles of the cores are the threads' own work and not the start; in lock-step two million
+# instructions are simulated a second.
 LOCK_STEP_RUNS = (
-    ("mstress", 1e-7, "annex"),
-    ("xmalloc", 1e-4, "mimalloc3"),
-    ("sh6bench", 1e-5, "gperftools"),
-    ("cache-scratch", 1e-5, "gperftools"),
-    ("larson", 1e-7, "mimalloc3"),
-    ("sh8bench", 1e-4, "mimalloc3"),
+    ("mstress", 3e-4, "annex"),
+    ("xmalloc", 1e-3, "mimalloc3"),
+    ("sh6bench", 5e-4, "gperftools"),
+    ("cache-scratch", 1e-4, "gperftools"),
+    ("larson", 1e-4, "mimalloc3"),
+    ("sh8bench", 1e-3, "mimalloc3"),
 )
 POLLING = ("poll-loop", 200)  # the kernel, and its rounds
 
@@ -96,22 +93,19 @@ def against_lock_step(validator: Validator) -> Section:
     kernel, rounds = POLLING
     runs.append((kernel, "glibc", validator.kernel(kernel, rounds, THREADS)))
     for name, allocator, who in runs:
-        jobs = [(lock_step, seed) for lock_step in (False, True) for seed in SEEDS]
-        results = validator.each(
-            lambda job, who=who, allocator=allocator: validator.simulate(
-                who, MACHINE, allocator, seed=job[1], lock_step=job[0]
+        of_both = validator.each_with_seeds(
+            lambda lock_step, seed, who=who, allocator=allocator: validator.simulate(
+                who, MACHINE, allocator, seed=seed, lock_step=lock_step
             ),
-            jobs,
+            (False, True),
         )
-        usual, exact = (
-            [result["cycles"] for result in some] for some in (results[: len(SEEDS)], results[len(SEEDS) :])
-        )
+        usual, exact = ([result["cycles"] for result in results] for results in of_both)
         off = statistics.mean(usual) / statistics.mean(exact) - 1
         section.rows.append(
             [
                 name,
                 allocator,
-                f"{results[-1]['instructions']:,}",
+                f"{of_both[1][0]['instructions']:,}",
                 *(
                     f"{statistics.mean(cycles):,.0f} ({100 * (max(cycles) / min(cycles) - 1):.1f} %)"
                     for cycles in (usual, exact)

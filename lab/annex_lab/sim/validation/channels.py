@@ -3,12 +3,11 @@
 import itertools
 
 from annex_lab.sim.validation.section import Section
-from annex_lab.sim.validation.validator import Validator
+from annex_lab.sim.validation.validator import SEEDS, Validator
 
 MACHINE = "speedmalloc-16"
 THREADS = 16
 CHANNELS = (1, 2, 4)
-SEEDS = (1, 2, 3)
 SLOWER = 0.02  # more channels may not make a program slower by more
 RUNS = (
     ("mstress", 0.002, "jemalloc"),
@@ -42,12 +41,12 @@ def of_channels(validator: Validator) -> Section:
     }
     for name, scale, allocator in RUNS:
         who = validator.workload(name, scale, THREADS)
-        jobs = [(count, seed) for count in CHANNELS for seed in SEEDS]
-        results = validator.each(
-            lambda job, who=who, allocator=allocator: validator.simulate(who, files[job[0]], allocator, seed=job[1]),
-            jobs,
+        of_each = validator.each_with_seeds(
+            lambda count, seed, who=who, allocator=allocator: validator.simulate(
+                who, files[count], allocator, seed=seed
+            ),
+            CHANNELS,
         )
-        of_each = [results[i : i + len(SEEDS)] for i in range(0, len(results), len(SEEDS))]
         cycles = [sum(run["cycles"] for run in runs) for runs in of_each]
         cells = [
             f"{value / cycles[0]:.3f} ({100 * _memory_share(runs):.0f} %)"

@@ -38,7 +38,8 @@ def of_contended(validator: Validator) -> Section:
         "with so many cores, from the difference of two counts. Bounds: with two cores or more, at least what the "
         "parameters' own hand-over takes (`sim/kernels.py` has the formulas); where that is the whole cost, within "
         f"{100 * EXACT_WITHIN:.0f} % of it; and no number of cores is cheaper than a smaller one (by more than "
-        f"{100 * NOISE:.0f} %), but where the last level does the operations, which overlap on their way there. "
+        f"{100 * NOISE:.0f} %), but where the last level does the operations, which overlap on their way "
+        "there: of those, no core's own pace is faster. "
         f"Published: {low} to {high} ns for each hand-over from core to core, one after the other, between real cores. "
         "Each core's own pace, the quantity of earlier pages, is that many times the number of cores.",
         [
@@ -73,7 +74,8 @@ def of_contended(validator: Validator) -> Section:
             wrong.append(f"{min(together):.1f} cycles, less than {least:.0f}")
         if kernel.exact and any(abs(value / kernel.exact(parameters) - 1) > EXACT_WITHIN for value in together):
             wrong.append(f"{min(together):.1f} to {max(together):.1f} cycles for {kernel.exact(parameters):.0f}")
-        if fallen(costs) and not kernel.may_fall:
+        paces = [value * cores for cores, value in zip(counts, costs, strict=True)]
+        if fallen(paces if kernel.may_fall else costs):
             wrong.append("cheaper with more cores")
         cells = [] if kernel.alone else [NO_BOUND]
         ghz = parameters["ghz"]

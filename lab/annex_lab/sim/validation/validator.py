@@ -22,6 +22,8 @@ console = Console(stderr=True)
 # can do.
 PLAIN_STRINGS = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512VL,-AVX512BW,-AVX2,-AVX,-ERMS,-FSRM,-BMI2,-MOVBE,-SSE4_2"}
 
+SEEDS = (1, 2, 3)  # where a mean is over several
+
 One, Result = TypeVar("One"), TypeVar("Result")
 
 
@@ -93,3 +95,9 @@ class Validator:
         """One run for each CPU of the host at a time; a run's results do not depend on what runs beside it."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(simulate, of))
+
+    def each_with_seeds(self, simulate: Callable[[One, int], Result], of: Iterable[One]) -> list[list[Result]]:
+        """The same, once with each seed: a list for each of `of`."""
+        jobs = [(one, seed) for one in of for seed in SEEDS]
+        results = self.each(lambda job: simulate(*job), jobs)
+        return [results[i : i + len(SEEDS)] for i in range(0, len(results), len(SEEDS))]
