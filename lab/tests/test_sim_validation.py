@@ -1,6 +1,7 @@
 """Validation's own arithmetic: ranks, bias, verdicts, bounds of contended kernels, the machine `host`."""
 
 import subprocess
+import sys
 
 import pytest
 import simulator
@@ -38,15 +39,27 @@ def found(simulated: dict[str, int]) -> against_host.Found:
 
 
 def test_a_simulation_that_is_right_meets_all_bounds():
-    section = against_host.ratios([found({})], 1.0)
+    section = against_host.ratios("A", "b", [found({})], 1.0)
     assert section.failed == []
     assert section.rows[0][-3:] == ["1.00", MET, "1.00 (1.00 to 1.00)"]
 
 
 def test_each_bound_against_the_host_can_fail():
-    section = against_host.ratios([found({"glibc": 400_000_000, "annex": 4_000_000_000})], 1.0)
+    section = against_host.ratios("A", "b", [found({"glibc": 400_000_000, "annex": 4_000_000_000})], 1.0)
     assert [what.split()[0] for what in section.failed] == ["rank", "0", "mean", "rank"]
     assert NOT_MET in section.rows[0]
+
+
+def test_huge_pages_are_off_for_what_is_started_within():
+    ask = [sys.executable, "-c", "import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"]  # PR_GET_THP_DISABLE
+
+    def forbidden() -> str:
+        return subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
+
+    before = forbidden()
+    with against_host.without_huge_pages():
+        assert forbidden() == "1"
+    assert forbidden() == before == "0"
 
 
 def test_a_section_says_what_is_not_met():

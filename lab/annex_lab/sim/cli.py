@@ -254,7 +254,7 @@ def validate(
     ] = None,
     commit: Annotated[str, typer.Option(help="of --speed-against: the commit whose presets that build reads")] = "HEAD",
 ) -> None:
-    """Validates the simulator against references, and writes the errors down; 30 to 45 minutes.
+    """Validates the simulator against references, and writes the errors down; 40 to 55 minutes.
 
     The exit status is 1 where a bound is not met, and the page says which.
     """
