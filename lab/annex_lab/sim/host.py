@@ -223,7 +223,7 @@ def machine_text(
         f"ghz = {ghz}",
         "[core]",
         *(f"{name} = {value}" for name, value in who_or_default.parameters.items()),
-        f"forward = {cycles(measured['forward']) - 1}",
+        f"forward = {cycles(measured['forward']) - 1}",  # the store takes one itself
         f"atomic = {cycles(measured['atomic'])}",
         # A kernel's branch waits for a load and three more before it is known to be wrong.
         f"mispredict = {max(5, cycles(measured['mispredict']) - l1 - 7)}",
