@@ -190,9 +190,9 @@ void Simulation::interrupt_all() {
 
 unsigned Simulation::interrupt_others(const GuestThread& thread, Cycles cycles) {
   unsigned count = 0;
-  for (Core& core : cores_) {
-    if (&core == thread.core || !scheduler_.busy(core.index(), now(thread))) continue;
-    core.spend(cycles, Cause::kSystemCall);
+  for (unsigned i = 0; i < machine_.thread_cores(); ++i) {
+    if (&cores_[i] == thread.core || !scheduler_.busy(i, now(thread))) continue;
+    cores_[i].spend(cycles, Cause::kSystemCall);
     ++count;
   }
   return count;
