@@ -1,11 +1,11 @@
 // The program's system calls, as the simulated machine sees them. Each is still the host's to do; here
 //
 //   time       it is charged for by its kind (call_costs.h), and what it says of the time, of random numbers and of
-//   CPUs is the simulated machine's waiting    futexes and sleeps wait in simulated time, and the host's own call then
-//   returns at once; what may block in
-//              the host for other reasons (a pipe, a socket, a child process) goes without a turn meanwhile
+//              CPUs is the simulated machine's
+//   waiting    futexes and sleeps wait in simulated time, and the host's own call then returns at once; what may block
+//              in the host for other reasons (a pipe, a socket, a child process) goes without a turn meanwhile
 //   memory     mappings, and what is given back, are told to the page model; calls that change the map take turns at
-//   the mmap lock, and interrupt the cores that may hold translations which are no more (a shoot-down)
+//              the mmap lock, and interrupt the cores that may hold translations which are no more (a shoot-down)
 //   processes  fork and exec are noted: what comes after them is not simulated
 //
 // x86-64 Linux. Before and after are called by the thread itself, around its call.
