@@ -5,7 +5,7 @@
 // of a huge page splits it. Regions side by side and of one kind merge, as the kernel's do.
 // Parameters: PageParameters (huge_pages; the costs are charged by memory_system.h).
 // Simplifications: reads and writes fault alike (no zero page); no khugepaged, no fault-around, no swap, no limits; an
-// address in no region counts as a file's; the kernel's own zeroing does not pass through the caches.
+// address in no region counts as a file's. The kernel's clearing of new pages: memory_system.h.
 //
 // Times may come out of order by the quantum: a change before the latest counts as of the latest. The default time, 0,
 // therefore means "now".
