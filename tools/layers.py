@@ -36,7 +36,7 @@ TREES = (
     Tree(
         "sim",
         ("sim",),
-        ((".",), ("qemu",), ("guest",), ("decode",), ("machine",)),
+        ((".",), ("qemu",), ("guest",), ("decode",), ("hardware",), ("machine",)),
         ("sim/CMakeLists.txt", r"^#   (\w+)/ ", False),
     ),
 )

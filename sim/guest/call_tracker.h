@@ -35,6 +35,8 @@ class CallTracker {
     return function_ != Function::kNone && slot >= slot_;
   }
 
+  // The return address's slot of the call that is under way; 0: not known.
+  Address slot() const { return slot_; }
   bool inside() const { return function_ != Function::kNone; }
 
   // `kernel`: cycles that the thread's core has spent in the kernel so far.
@@ -46,8 +48,9 @@ class CallTracker {
     instructions_ = instructions;
   }
 
-  void leave(Cycles now, Cycles kernel, uint64_t instructions, std::array<CallStatistics, 5>& statistics) {
-    CallStatistics& s = statistics[static_cast<size_t>(function_)];
+  void leave(Cycles now, Cycles kernel, uint64_t instructions,
+             std::array<CallStatistics, kCountedFunctions>& statistics) {
+    CallStatistics& s = statistics[counted_as(function_)];
     function_ = Function::kNone;
     // On another core than before the kernel's part is unknown: then it was not small, and all of it is the kernel's.
     const Cycles all = now - since_;

@@ -22,7 +22,7 @@ struct Name {
 
 constexpr Name kNames[] = {
     {"malloc", Function::kAllocate},
-    {"calloc", Function::kAllocate},
+    {"calloc", Function::kClear},
     {"memalign", Function::kAllocate},
     {"aligned_alloc", Function::kAllocate},
     {"posix_memalign", Function::kAllocate},

@@ -11,7 +11,14 @@
 
 namespace annex::sim {
 
-enum class Function : uint8_t { kNone, kAllocate, kFree, kReallocate, kOther };
+// kClear: calloc, which allocates and clears.
+enum class Function : uint8_t { kNone, kAllocate, kFree, kReallocate, kOther, kClear };
+
+// Calls are counted by kind; calloc's as those that allocate.
+inline constexpr size_t kCountedFunctions = 5;
+constexpr size_t counted_as(Function function) {
+  return static_cast<size_t>(function == Function::kClear ? Function::kAllocate : function);
+}
 
 class Functions {
  public:

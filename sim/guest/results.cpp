@@ -69,6 +69,10 @@ void Simulation::describe(Json& out) {
   out["busy_cycles"] = busy;
 
   static constexpr const char* kNames[] = {"", "allocate", "free", "reallocate", "other"};
+  if (offload_ != nullptr) {
+    offload_->describe(out["support_core"]);
+  }
+
   Json& allocator = out["allocator"];
   allocator["functions"] = Json::object();
   uint64_t calls = 0;

@@ -45,6 +45,11 @@ void Scheduler::wake(unsigned thread, Cycles at) {
   limit(at);
 }
 
+void Scheduler::hold(unsigned thread, Cycles until) {
+  threads_[thread].held = true;
+  threads_[thread].ready_at = until;
+}
+
 void Scheduler::limit(Cycles at) {
   if (running_ == kNobody) return;
   run_until_ = std::min(run_until_, at + quantum_);
@@ -103,7 +108,7 @@ unsigned Scheduler::next() {
     Thread& was = threads_[running_];
     was.state = State::kReady;
     Core& core = cores_[was.core];
-    if (core.queue.size() > 1 && clock_.now(was.core) >= core.slice_end) {
+    if (core.queue.size() > 1 && clock_.now(was.core) >= core.slice_end && !was.held) {
       std::rotate(core.queue.begin(), core.queue.begin() + 1, core.queue.end());
       start_slice(was.core);
     }
@@ -141,7 +146,8 @@ unsigned Scheduler::next() {
     Core& core = cores_[first];
     running_ = core.queue.front();
     threads_[running_].state = State::kRunning;
-    if (clock_.now(first) < earliest) clock_.idle_until(first, earliest);
+    if (clock_.now(first) < earliest && !threads_[running_].held) clock_.idle_until(first, earliest);
+    threads_[running_].held = false;
     switched_ = core.last != running_;
     if (switched_) {
       if (core.last != kNobody) clock_.switch_thread(first);

@@ -47,6 +47,9 @@ class Scheduler {
   void leave(unsigned thread);
   // Ready again, at that time at the earliest: from asleep or away.
   void wake(unsigned thread, Cycles at);
+  // The running thread goes on when no core is further behind than this time; meanwhile nothing else runs on its core,
+  // whose clock stays.
+  void hold(unsigned thread, Cycles until);
   // The running thread lets others of its core go first.
   void yield(unsigned thread);
 
@@ -74,6 +77,7 @@ class Scheduler {
   struct Thread {
     State state = State::kReady;
     bool timed_out = false;
+    bool held = false;
     unsigned core = 0;
     Cycles ready_at = 0;
     Cycles until = kNever;

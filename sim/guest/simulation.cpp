@@ -16,6 +16,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       turns_(scheduler_, attention_),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
+  if (machine_.support_core.used()) offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
 }
 
 // SplitMix64.
@@ -100,20 +101,26 @@ Cycles in_kernel(const Core& core) {
 
 void Simulation::charge(GuestThread& thread, Address next) {
   const Block& block = thread.pending->block;
-  Core& core = *thread.core;
-  core.run(block, thread.accesses, next, thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
-  thread.instructions += block.instructions;
-  if (!thread.accesses.empty() && block.end >= BlockEnd::kCall && block.end <= BlockEnd::kReturn) {
-    const MemoryAccess& last = thread.accesses.back();
-    if (block.end != BlockEnd::kReturn) {
-      if (last.store) thread.calls.call(last.address);
-    } else if (thread.calls.returned(last.address)) {
-      thread.calls.leave(core.now(), in_kernel(core), thread.instructions, calls_);
-    }
-  }
+  thread.core->run(block, thread.accesses, next, thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
+  follow_calls(thread);
   order(thread, *thread.pending);
   thread.accesses.clear();
   thread.pending = nullptr;
+}
+
+// Calls and returns of the pending block, which has been run; whether it returned from the allocator.
+inline bool Simulation::follow_calls(GuestThread& thread) {
+  const Block& block = thread.pending->block;
+  thread.instructions += block.instructions;
+  if (thread.accesses.empty() || block.end < BlockEnd::kCall || block.end > BlockEnd::kReturn) return false;
+  const MemoryAccess& last = thread.accesses.back();
+  if (block.end != BlockEnd::kReturn) {
+    if (last.store) thread.calls.call(last.address);
+    return false;
+  }
+  if (!thread.calls.returned(last.address)) return false;
+  thread.calls.leave(thread.core->now(), in_kernel(*thread.core), thread.instructions, calls_);
+  return true;
 }
 
 // Where its core asked for a line that another core had just got, threads communicate: through that line, or its
@@ -137,20 +144,104 @@ void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
   block.in_order = writes ? kWritesInOrder : kReadsInOrder;
 }
 
-void Simulation::enter_allocator(GuestThread& thread, Function function) {
-  thread.calls.enter(function, now(thread), in_kernel(*thread.core), thread.instructions);
+void Simulation::enter_allocator(GuestThread& thread, const TranslatedBlock& block) {
+  thread.calls.enter(block.function, now(thread), in_kernel(*thread.core), thread.instructions);
+  if (offload_ != nullptr) {
+    thread.captured = offload_->begin(block.function, block.block.start, thread.calls.slot(), thread.registers);
+  }
+}
+
+// --- calls that a unit runs -----------------------------------------------------------------------------------------
+
+void Simulation::park(GuestThread& thread, uint64_t thread_pointer) {
+  if (offload_ == nullptr) return;
+  if (at(thread.registers, GuestRegister::kThreadPointer) != thread_pointer) {
+    bracket_.refuse("this build of QEMU keeps the program's thread pointer elsewhere; 7.2 of Debian 12 is known");
+  }
+  offload_->park(thread.registers);
+  parked_ = &thread;
+}
+
+void Simulation::record(GuestThread& thread, Address next) {
+  if (!thread.captured->recording) return charge(thread, next);
+  offload_->record(*thread.captured, thread.pending->block, thread.accesses, next, thread.core->now());
+  follow_calls(thread);
+  thread.accesses.clear();
+  thread.pending = nullptr;
+}
+
+bool Simulation::in_captured_call(GuestThread& thread, TranslatedBlock& block) {
+  if (thread.pending != nullptr) record(thread, block.block.start);
+  if (thread.calls.inside()) {
+    if (handlers_.contains(block.block.start)) {
+      bracket_.refuse("a signal came in the middle of a call that the support core runs: not simulated");
+    }
+    if (!Offload::left_by_a_jump(*thread.captured, thread.registers)) {
+      // Of one that is recorded nobody sees the middle.
+      if (thread.captured->recording) thread.pending = &block;
+      return thread.captured->recording;
+    }
+    thread.calls.leave(now(thread), in_kernel(*thread.core), thread.instructions, calls_);
+  }
+  finish_captured(thread, block);
+  return false;
+}
+
+void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& block) {
+  const std::unique_ptr<CapturedCall> call = std::move(thread.captured);
+  offload_->restore(*call, thread.registers);
+  if (!call->recording) return;
+  Core& core = *thread.core;
+  SupportCore& unit = offload_->unit();
+  Call data;
+  const Cycles asked = core.resumes();
+  const uint64_t number = offload_->ask(*call, core, at(thread.registers, GuestRegister::kRax), data);
+  Cycles when = 0;
+  if (Offload::needs_answer(call->function)) {
+    std::optional<Cycles> answer = unit.answer(number);
+    while (!answer) {
+      // Who else asks until then has a part in who goes first.
+      const Cycles next = unit.decides_next();
+      const Cycles link = unit.arrival(0);
+      if (next > asked + link && !block.alone) wait_for_others(thread, next - link);
+      unit.advance(next);
+      answer = unit.answer(number);
+    }
+    when = *answer;
+  }
+  offload_->answer(*call, core, when, data, block.block.start);
+  communications_ = memory_.communications();
+}
+
+void Simulation::wait_for_others(GuestThread& thread, Cycles until) {
+  scheduler_.hold(thread.id, until);
+  pass_turn(thread, true);
+}
+
+void Simulation::give_up_capture(GuestThread& thread) {
+  if (thread.captured == nullptr || !thread.captured->recording) return;
+  offload_->give_up(*thread.captured, *thread.core);
 }
 
 // --- system calls ---------------------------------------------------------------------------------------------------
 
 void Simulation::settle(GuestThread& thread) {
   if (thread.core == nullptr) take_turn(thread, false);
-  if (thread.pending != nullptr) charge(thread, thread.pending->block.fall_through);
+  if (thread.pending == nullptr) return;
+  const Address next = thread.pending->block.fall_through;
+  thread.captured != nullptr ? record(thread, next) : charge(thread, next);
 }
 
-void Simulation::spend(GuestThread& thread, Cycles cycles) { thread.core->spend(cycles, Cause::kSystemCall); }
+void Simulation::spend(GuestThread& thread, Cycles cycles) {
+  if (thread.captured != nullptr && thread.captured->recording) {
+    thread.captured->call.add_kernel(cycles);
+  } else {
+    thread.core->spend(cycles, Cause::kSystemCall);
+  }
+}
 
 bool Simulation::sleep(GuestThread& thread, Cycles until) {
+  give_up_capture(thread);
   thread.sequences.waits();
   scheduler_.sleep(thread.id, until);
   pass_turn(thread, false);
@@ -163,6 +254,7 @@ void Simulation::wake(unsigned thread, Cycles at) {
 }
 
 void Simulation::leave(GuestThread& thread) {
+  give_up_capture(thread);
   const Cycles at = now(thread);
   scheduler_.leave(thread.id);
   thread.sequences.waits();
@@ -178,6 +270,7 @@ void Simulation::come_back(GuestThread& thread) {
 }
 
 void Simulation::yield(GuestThread& thread) {
+  give_up_capture(thread);
   scheduler_.yield(thread.id);
   pass_turn(thread, false);
 }
@@ -199,6 +292,10 @@ unsigned Simulation::interrupt_others(const GuestThread& thread, Cycles cycles) 
 }
 
 // --- results --------------------------------------------------------------------------------------------------------
+
+void Simulation::finish() {
+  if (offload_ != nullptr) offload_->unit().advance(SupportCore::kNoTime - 1);
+}
 
 uint64_t Simulation::instructions() const {
   uint64_t sum = 0;

@@ -20,11 +20,13 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "guest/call_tracker.h"
 #include "guest/functions.h"
 #include "guest/futexes.h"
+#include "guest/offload.h"
 #include "guest/restartable.h"
 #include "guest/scheduler.h"
 #include "guest/turns.h"
@@ -54,6 +56,8 @@ struct GuestThread {
   Turns::Seat* seat = nullptr;
   const void* code = nullptr;  // of the host, that it runs: for Bracket
   TranslatedBlock* pending = nullptr;
+  GuestRegisters registers = nullptr;  // where they are at the start of a block
+  std::unique_ptr<CapturedCall> captured;
   uint64_t instructions = 0;
   const TranslatedBlock* ordered = nullptr;  // the last of its blocks that ran in the order of time
   uint64_t ordered_at = 0;                   // by its instructions
@@ -76,10 +80,12 @@ struct GuestThread {
   }
 };
 
-// Around a wait in the middle of the program's code.
+// What whoever runs the program does for the simulation: around a wait in the middle of the program's code, and at the
+// end of what can be simulated.
 struct Bracket {
   void (*leave)(const void* code) = nullptr;  // where in the host's code the thread is
   void (*enter)() = nullptr;
+  void (*refuse)(const char* why) = nullptr;  // the simulation cannot go on: does not return
 };
 
 class Simulation final : private Clock {
@@ -97,15 +103,18 @@ class Simulation final : private Clock {
     const bool again = block.alone && thread.pending != nullptr && thread.pending->block.start == block.block.start;
     if (again) [[unlikely]] {
       thread.accesses.clear();
+    } else if (thread.captured != nullptr) [[unlikely]] {
+      if (in_captured_call(thread, block)) return;
     } else if (thread.pending != nullptr) {
       charge(thread, block.block.start);
     }
-    const Cycles until = block.in_order > 0 ? first_until_ : run_until_;
+    const bool calls = block.function != Function::kNone && !thread.calls.inside();
+    const Cycles until = block.in_order > 0 ? first_until_ : calls ? call_until_ : run_until_;
     if (thread.core->resumes() >= until || attention_.load(std::memory_order_relaxed)) [[unlikely]] {
       if (lock_step_ ? !again : !block.alone) look_around(thread, block.block.start, until);
     }
-    if (block.function != Function::kNone && !thread.calls.inside()) [[unlikely]]
-      enter_allocator(thread, block.function);
+    if (calls) [[unlikely]]
+      enter_allocator(thread, block);
     thread.pending = &block;
   }
   // It did not run the block after all: it comes to it again.
@@ -140,7 +149,20 @@ class Simulation final : private Clock {
   }
   bool attention_asked() const { return asked_.load(std::memory_order_relaxed); }
 
+  // The program handles a signal at that address.
+  void add_handler(Address handler) { handlers_.insert(handler); }
+  // The thread's own call, captured so far, if any, runs at its core: it is about to wait.
+  void give_up_capture(GuestThread& thread);
+  // The thread lends its thread pointer, which it says is this, to captured calls from now on.
+  void park(GuestThread& thread, uint64_t thread_pointer);
+  // The sequences of the thread whose data it sees now.
+  Restartable& sequences_seen_by(GuestThread& thread) {
+    const bool lent = thread.captured != nullptr && thread.captured->own_thread_pointer != 0;
+    return lent ? parked_->sequences : thread.sequences;
+  }
+
   // --- results
+  void finish();  // what a unit still has to do is done
   uint64_t instructions() const;
   Cycles cycles() const;  // of the slowest core
   void describe(nlohmann::json& out);
@@ -156,21 +178,32 @@ class Simulation final : private Clock {
   void switch_thread(unsigned core) override;
 
   void charge(GuestThread& thread, Address next);
+  bool follow_calls(GuestThread& thread);
   void order(GuestThread& thread, TranslatedBlock& block);
   void take_limits() {
     run_until_ = scheduler_.run_until();
     first_until_ = scheduler_.first_until();
+    call_until_ = offload_ != nullptr ? first_until_ : run_until_;
   }
   void take_turn(GuestThread& thread, bool in_code);
   void pass_turn(GuestThread& thread, bool in_code);
   void look_around(GuestThread& thread, Address next, Cycles until);
-  void enter_allocator(GuestThread& thread, Function function);
+  void enter_allocator(GuestThread& thread, const TranslatedBlock& block);
+  // Charges what is pending of a captured call; whether the block belongs to it too, and nothing more is to be done.
+  bool in_captured_call(GuestThread& thread, TranslatedBlock& block);
+  void record(GuestThread& thread, Address next);
+  void finish_captured(GuestThread& thread, const TranslatedBlock& block);
+  // The thread waits, and keeps its core, until no core is further behind than this time.
+  void wait_for_others(GuestThread& thread, Cycles until);
 
   const Machine machine_;
   const bool lock_step_;
   const Bracket bracket_;
   MemorySystem memory_;
   std::deque<Core> cores_;
+  std::unordered_set<Address> handlers_;
+  GuestThread* parked_ = nullptr;     // it never ends
+  std::unique_ptr<Offload> offload_;  // where the machine has a unit for it
   Scheduler scheduler_;
   std::atomic<bool> attention_{false};  // the running thread should look around
   std::atomic<bool> asked_{false};      // for the observer
@@ -179,11 +212,12 @@ class Simulation final : private Clock {
   Futexes futexes_;
   Functions functions_;
   std::vector<std::unique_ptr<GuestThread>> threads_;  // by id; none where it has ended
-  std::array<CallStatistics, 5> calls_{};              // by Function
-  uint64_t communications_ = 0;                        // of the memory system's, those seen
+  std::array<CallStatistics, kCountedFunctions> calls_{};
+  uint64_t communications_ = 0;  // of the memory system's, those seen
   uint64_t turns_count_ = 0;
   Cycles first_until_ = 0;  // of the thread that has the turn: so long its core is the furthest behind
   Cycles run_until_ = 0;    // with its lead
+  Cycles call_until_ = 0;   // the one of them at which a call of the allocator may begin
   uint64_t random_state_;
 };
 

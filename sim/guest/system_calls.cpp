@@ -28,6 +28,9 @@ constexpr int64_t kEpoch = 1767225600;
 
 constexpr int64_t kSecond = 1000000000;
 
+// No call of Linux: sim/qemu/parked.c.
+constexpr int64_t kPark = 0x616e6e78;
+
 bool realtime_clock(uint64_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
 }
@@ -305,6 +308,7 @@ void SystemCalls::memory_call(GuestThread& thread, CallKind kind, const Call& ca
 
 void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& arguments) {
   simulation_.settle(thread);
+  if (number == kPark) return simulation_.park(thread, arguments[0]);
   ++counts_[number];
   Call& call = call_of(thread);
   call = {arguments, {}};
@@ -384,8 +388,13 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
       break;
     }
     case SYS_rseq:
-      thread.answer = thread.sequences.call(a[0], static_cast<uint32_t>(a[1]), static_cast<uint32_t>(a[2]),
-                                            simulation_.core_of(thread));
+      thread.answer = simulation_.sequences_seen_by(thread).call(
+          a[0], static_cast<uint32_t>(a[1]), static_cast<uint32_t>(a[2]), simulation_.core_of(thread));
+      break;
+    case SYS_rt_sigaction:
+      if (const auto handler = read_guest<Address>(a[1]); result == 0 && handler && *handler > 1) {
+        simulation_.add_handler(*handler);
+      }
       break;
     case SYS_membarrier:
       if (a[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ) simulation_.interrupt_all();

@@ -424,6 +424,27 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
   }
 }
 
+Cycles Core::ask_unit(Address at, Register argument, Origin origin) {
+  origin_ = origin;
+  counts_ = &statistics_.of(origin);
+  string_ = kNoAddress;
+  ++counts_->instructions;
+  ++counts_->uops;
+  fetch({.start = at, .fall_through = at + 1, .uops = {}});
+  asked_late_ = dispatch<Queued::kNone>(pace_, false);
+  const Uop uop = {.kind = UopClass::kBranch, .sources = {argument}};
+  const Cycles ready = operands_ready(pace_, uop);
+  return in_order_ ? issue<true>(pace_, uop.kind, ready) : issue<false>(pace_, uop.kind, ready);
+}
+
+void Core::answer(Register result, Cycles at, Cause waited_for) {
+  const Cycles before = now();
+  charged_ = 0;
+  if (result != kNoRegister) ready_[result] = at;
+  charge(retire(pace_, false, at), asked_late_, waited_for);
+  counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
+}
+
 // A repeated string instruction comes as one block run an iteration. Cores move up to 32 bytes at a time, so iterations
 // whose accesses are in the same 32 bytes as those of the one before are part of it.
 bool Core::same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses) {

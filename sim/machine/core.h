@@ -56,6 +56,14 @@ class Core : private CoreWindow {
   // and the address at which the program went on.
   void run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
 
+  // An instruction that asks a unit outside for something, given a register, dispatched and issued like a branch:
+  // returns when it is issued. answer() must follow before anything else runs here.
+  Cycles ask_unit(Address at, Register argument, Origin origin);
+  // It has its result then, and retires not before.
+  void answer(Register result, Cycles at, Cause waited_for);
+  // When the last value that was written to the register is there.
+  Cycles ready(Register value) const { return ready_[value]; }
+
   // The window drains, then this many cycles pass (a system call, a switch to another thread); charged to who ran last.
   void spend(Cycles cycles, Cause cause);
   // The window drains, and nothing happens until then.
@@ -191,6 +199,7 @@ class Core : private CoreWindow {
   std::array<Why, kMostEntries> store_causes_ = {};
   UnwrittenStores unwritten_;
   std::array<Word, kWords> words_ = {};  // from dispatch_'s on; before it nothing is left
+  Delay asked_late_;                     // the dispatch of what asks a unit
 };
 
 }  // namespace annex::sim

@@ -84,6 +84,8 @@ class LastLevel {
   Fill far(unsigned core, const Request& request, Cycles at);
   // A write of a line that no cache is to have, to memory: when it is on its way.
   Cycles write_around(Address line, Cycles at);
+  // A read of such a line: when it is there.
+  Cycles read_around(Address line, Cycles at) { return dram_.read(line, at); }
 
   // What its own prefetcher wants after a demand access that met `event` here.
   void prefetch_after(const Request& request, Event event, Cycles at);

@@ -88,7 +88,7 @@ class Reader {
 // Cores of other kinds: what a table doesn't say is the main cores', so far as the file has been read.
 void read_kinds(const toml::array* kinds, const std::string& where, Machine& machine,
                 std::vector<std::string>& problems) {
-  machine.others.clear();
+  std::erase_if(machine.others, [](const OtherCores& kind) { return kind.name != kSupportCore; });
   if (kinds == nullptr || !kinds->is_homogeneous(toml::node_type::table)) {
     problems.push_back(fmt::format("{}kind: must be tables: [[kind]]", where));
     return;
@@ -115,6 +115,51 @@ void read_kinds(const toml::array* kinds, const std::string& where, Machine& mac
                         [](const OtherCores& kind) { return kind.run_threads(); });
 }
 
+// The files that it is based on: one, or several, of which later ones add to what earlier ones say.
+std::vector<std::string> bases_of(const toml::table& table, const std::string& path,
+                                  std::vector<std::string>& problems) {
+  std::vector<std::string> bases;
+  const auto add = [&](const toml::node& node) {
+    if (const auto name = node.value<std::string>()) {
+      bases.push_back(*name);
+    } else {
+      problems.push_back(fmt::format("{}: base: must be a name, or names in brackets", path));
+    }
+  };
+  const toml::node* base = table.get("base");
+  if (base == nullptr) return bases;
+  if (const toml::array* several = base->as_array()) {
+    for (const toml::node& one : *several) add(one);
+  } else {
+    add(*base);
+  }
+  return bases;
+}
+
+// The kind of the support core, in the table of its other parameters: what that doesn't say is as it was, or the main
+// cores'.
+void read_support_core(const toml::table* table, const std::string& where, Machine& machine,
+                       std::vector<std::string>& problems) {
+  auto kind = std::find_if(machine.others.begin(), machine.others.end(),
+                           [](const OtherCores& other) { return other.name == kSupportCore; });
+  if (machine.support_core.cores == 0) {
+    if (kind != machine.others.end()) machine.others.erase(kind);
+    return;
+  }
+  if (kind == machine.others.end()) {
+    kind = machine.others.insert(kind, OtherCores{});
+    static_cast<CoreKind&>(*kind) = machine;
+    kind->name = kSupportCore;
+    kind->threads = "no";
+  }
+  kind->cores = machine.support_core.cores;
+  CoreKind::each_group(*kind, [&](const std::string& name, auto& group, std::string_view) {
+    const toml::table* own = table == nullptr ? nullptr : (*table)[name].as_table();
+    Reader reader(own, fmt::format("{}{}.{}.", where, kSupportCore, name), problems);
+    std::remove_reference_t<decltype(group)>::each(group, reader);
+  });
+}
+
 void read(const std::string& path, const std::string& presets, Machine& machine, std::vector<std::string>& problems,
           int depth) {
   if (!std::filesystem::is_regular_file(path)) {
@@ -128,9 +173,9 @@ void read(const std::string& path, const std::string& presets, Machine& machine,
     return;
   }
   const toml::table& table = parsed.table();
-  if (const auto base = table["base"].value<std::string>()) {
-    const auto beside = std::filesystem::path(path).parent_path() / (*base + ".toml");
-    const auto preset = std::filesystem::path(presets) / (*base + ".toml");
+  for (const std::string& base : bases_of(table, path, problems)) {
+    const auto beside = std::filesystem::path(path).parent_path() / (base + ".toml");
+    const auto preset = std::filesystem::path(presets) / (base + ".toml");
     if (depth > 8) {
       problems.push_back(fmt::format("{}: base: more than 8 files deep", path));
       return;
@@ -149,10 +194,14 @@ void read(const std::string& path, const std::string& presets, Machine& machine,
     const toml::node_view node = table[name];
     if (node && !node.is_table()) problems.push_back(fmt::format("{}{}: must be a table", where, name));
     Reader reader(node.as_table(), fmt::format("{}{}.", where, name), problems);
+    if (name == kSupportCore) {
+      CoreKind::each_group(machine, [&](const std::string& part, auto&, std::string_view) { reader.allow(part); });
+    }
     std::remove_reference_t<decltype(group)>::each(group, reader);
   });
   own.allow("kind");
   if (table.contains("kind")) read_kinds(table["kind"].as_array(), where, machine, problems);
+  read_support_core(table[kSupportCore].as_table(), where, machine, problems);
 }
 
 }  // namespace

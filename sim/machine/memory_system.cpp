@@ -20,6 +20,7 @@ MemorySystem::MemorySystem(const Machine& machine)
                    machine.from_us(machine.pages.huge_fault_us)};
   for (unsigned core = 0; core < machine.all_cores(); ++core) {
     sides_.push_back(std::make_unique<Side>(machine.kind_of(core), core, last_level_, attribution_));
+    sides_.back()->late = core >= machine.thread_cores();
     last_level_.attach(sides_.back()->caches);
   }
 }
@@ -35,7 +36,8 @@ MemorySystem::Translation MemorySystem::translate(Side& side, Tlb& tlb, Address 
   if (found == Tlb::Found::kNo) {
     ++side.stlb.statistics.misses[index_of(origin)];
     translation.cycles += walk_;
-    const Pages::Touched touched = pages_.touch(address, at + translation.cycles, origin);
+    const Pages::Touched touched =
+        side.late ? pages_.touch_late(address) : pages_.touch(address, at + translation.cycles, origin);
     huge = touched.huge;
     if (touched.fault != Fault::kNone) {
       const Cycles takes = fault(side, address, touched.fault, at + translation.cycles, origin);

@@ -55,6 +55,10 @@ class MemorySystem {
   Reply lock(unsigned core, Address address, Cycles at, Cycles hold, Origin origin);
   bool far_atomics() const { return far_atomics_; }
 
+  // Of a unit's own memory, which no cache has: a line written, and read.
+  void write_uncached(Address address, Cycles at) { last_level_.write_around(line_of(address), at); }
+  void read_uncached(Address address, Cycles at) { last_level_.read_around(line_of(address), at); }
+
   // Whether a core's store to the address, not written yet, may still be forwarded to its loads.
   bool last_writer(unsigned core, Address address) const { return sides_[core]->caches.last_writer(address); }
 
@@ -98,6 +102,7 @@ class MemorySystem {
     Side(const CoreKind& kind, unsigned core, LastLevel& last_level, Attribution& attribution)
         : caches(kind, core, last_level, attribution), itlb(kind.itlb), dtlb(kind.dtlb), stlb(kind.stlb) {}
 
+    bool late = false;  // what it runs was captured, and its pages touched, before: no thread runs there
     PrivateCaches caches;
     Tlb itlb;
     Tlb dtlb;

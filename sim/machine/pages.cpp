@@ -195,6 +195,8 @@ void Pages::each_chunk(Address from, Address to, Visit&& visit) {
 }
 
 uint64_t Pages::give_back(Address from, Address to, Cycles at) {
+  if (!owed_.empty())
+    std::erase_if(owed_, [&](auto& entry) { return entry.first - page_of(from) < page_of(to - from); });
   pass_time(at);
   uint64_t pages = 0;
   each_chunk(from, to, [&](Chunk& chunk, Address first, Address last) {

@@ -15,6 +15,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -125,8 +126,21 @@ class Pages {
   // An access to a page that no TLB knew.
   Touched touch(Address address, Cycles at, Origin origin) {
     const Chunk* chunk = chunks_.find(address >> kHugePageShift);
-    if (chunk != nullptr && chunk->resident(page_of(address))) return {Fault::kNone, chunk->huge};
+    if (chunk != nullptr && chunk->resident(page_of(address))) return {owed(address), chunk->huge};
     return fault(address, at, origin);
+  }
+  // An access that will be run later: its page is resident from now on, and who touches it first has the fault.
+  void touch_ahead(Address address, Cycles at, Origin origin) {
+    const Chunk* chunk = chunks_.find(address >> kHugePageShift);
+    if (chunk != nullptr && chunk->resident(page_of(address))) return;
+    const Touched touched = fault(address, at, origin);
+    owed_[touched.huge ? address >> kHugePageShift << (kHugePageShift - kPageShift) : page_of(address)] = touched.fault;
+  }
+  // Such an access: a page that is not resident has been given back since.
+  Touched touch_late(Address address) {
+    const Chunk* chunk = chunks_.find(address >> kHugePageShift);
+    if (chunk == nullptr || !chunk->resident(page_of(address))) return {Fault::kNone, false};
+    return {owed(address), chunk->huge};
   }
 
   // What the program asks of the kernel. Addresses are rounded outwards to pages of 4 KiB. Those that return a number:
@@ -177,6 +191,19 @@ class Pages {
   };
 
   Touched fault(Address address, Cycles at, Origin origin);
+  // The fault of a page that touch_ahead() made resident, once.
+  Fault owed(Address address) {
+    if (owed_.empty()) [[likely]]
+      return Fault::kNone;
+    auto found = owed_.find(page_of(address));
+    if (found == owed_.end()) {
+      found = owed_.find(address >> kHugePageShift << (kHugePageShift - kPageShift));
+      if (found == owed_.end() || found->second != Fault::kHuge) return Fault::kNone;
+    }
+    const Fault fault = found->second;
+    owed_.erase(found);
+    return fault;
+  }
   // visit(chunk, first, last): of each chunk that has resident pages in a range, the range's own pages in it.
   template <class Visit>
   void each_chunk(Address from, Address to, Visit&& visit);
@@ -195,11 +222,12 @@ class Pages {
 
   Policy policy_;
   Regions regions_;
-  AddressMap<Chunk> chunks_;  // by address >> kHugePageShift
-  uint64_t resident_ = 0;     // bytes
-  Cycles changed_ = 0;        // when resident_ last changed
-  Cycles since_ = 0;          // start of the statistics
-  double byte_cycles_ = 0;    // integral of resident_ from since_ to changed_
+  AddressMap<Chunk> chunks_;                 // by address >> kHugePageShift
+  std::unordered_map<Address, Fault> owed_;  // by page; of a huge one by its first
+  uint64_t resident_ = 0;                    // bytes
+  Cycles changed_ = 0;                       // when resident_ last changed
+  Cycles since_ = 0;                         // start of the statistics
+  double byte_cycles_ = 0;                   // integral of resident_ from since_ to changed_
 };
 
 }  // namespace annex::sim

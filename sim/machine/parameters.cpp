@@ -10,7 +10,7 @@ namespace annex::sim {
 const char* name_of(Cause cause) {
   static constexpr const char* kNames[kCauses] = {"base",       "l1",          "l2",    "llc",    "dram",
                                                   "coherence",  "tlb",         "fetch", "branch", "atomic",
-                                                  "page_fault", "system_call", "idle"};
+                                                  "page_fault", "system_call", "unit",  "idle"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -54,6 +54,15 @@ const CoreKind& Machine::kind_of(unsigned core) const {
     if (core < first) return kind;
   }
   return *this;
+}
+
+uint32_t Machine::first_of(std::string_view kind) const {
+  uint32_t first = cores;
+  for (const OtherCores& other : others) {
+    if (other.name == kind) break;
+    first += other.cores;
+  }
+  return first;
 }
 
 namespace {

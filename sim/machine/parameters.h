@@ -316,6 +316,36 @@ struct SystemParameters {
   }
 };
 
+// Cores that run the allocator's calls for the others: sim/hardware/support_core.h. What kind of cores they are is said
+// beside these, as of any kind: [support_core.core], [support_core.l1d] and so on.
+struct SupportCoreParameters {
+  uint32_t cores = 0;
+  uint32_t link = 8;
+  uint32_t queue = 128;
+  std::string reply = "when-known";
+  std::string service = "run";
+  std::string context = "parked";
+
+  bool used() const { return cores > 0; }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("cores", self.cores, 0, 1, "cores", "that run the allocator's calls; 0: the cores that make them do",
+          "SpeedMalloc Table 2: 1");
+    visit("link", self.link, 0, 100000, "cycles", "of a signal between a main core and this one",
+          "SpeedMalloc Table 2");
+    visit("queue", self.queue, 1, 65536, "requests", "in hardware that allocate, and as many that free",
+          "SpeedMalloc Table 2");
+    visit("reply", self.reply, Choices{"when-known", "at-end"},
+          "when the end signal leaves: as the result is known, or when the call is done", "SpeedMalloc 4.1");
+    visit("service", self.service, Choices{"run", "none"}, "what a call costs there: what it takes, or no time at all",
+          "SpeedMalloc 4.1; none is a bound, of no paper");
+    visit("context", self.context, Choices{"parked", "caller"},
+          "whose thread-local data calls see: a thread's that is parked there, or that of who calls",
+          "SpeedMalloc 5.1: one heap for all");
+  }
+};
+
 // A core, with its own caches and translation buffers.
 struct CoreKind {
   CoreParameters core;
@@ -360,6 +390,9 @@ struct OtherCores : CoreKind {
   }
 };
 
+// The name of the kind of cores that Machine::support_core is about.
+inline constexpr std::string_view kSupportCore = "support_core";
+
 // All of a machine. What it has as a CoreKind is its main cores'.
 struct Machine : CoreKind {
   std::string name;
@@ -373,12 +406,15 @@ struct Machine : CoreKind {
   DramParameters dram;
   PageParameters pages;
   SystemParameters system;
+  SupportCoreParameters support_core;
   std::vector<OtherCores> others;  // those that run threads before those that don't
 
   // Cores are numbered: main ones, then the others in their order.
   uint32_t all_cores() const;
   uint32_t thread_cores() const;  // on which threads run: the first ones
   const CoreKind& kind_of(unsigned core) const;
+  // The first of the kind of that name; all_cores() where there is none.
+  uint32_t first_of(std::string_view kind) const;
 
   Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
   Cycles from_us(double us) const { return from_ns(us * 1000); }
@@ -401,6 +437,7 @@ struct Machine : CoreKind {
     visit("dram", self.dram, "memory");
     visit("pages", self.pages, "page walks and faults");
     visit("system", self.system, "what the kernel takes");
+    visit("support_core", self.support_core, "a core that runs the allocator's calls for the others; and its kind");
   }
 };
 

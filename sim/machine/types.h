@@ -34,6 +34,7 @@ enum class Cause : uint8_t {
   kAtomic,     // locked instructions and fences
   kPageFault,
   kSystemCall,
+  kUnit,  // waiting for a hardware unit
   kIdle,  // no thread to run
 };
 inline constexpr size_t kCauses = static_cast<size_t>(Cause::kIdle) + 1;

@@ -116,6 +116,7 @@ std::string describe(const std::string& how) {
   out["complete"] = how == "exit";
   out["seed"] = plugin->options.seed;
   out["lock_step"] = plugin->options.lock_step != 0;
+  if (!how.empty()) plugin->simulation->finish();
   plugin->simulation->describe(out);
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - plugin->started;
   out["host_s"] = host.count();
@@ -154,6 +155,7 @@ extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data,
     write_time_stamp(thread, registers);
   const unsigned flushes = plugin->flushes;
   thread.code = __builtin_return_address(0);
+  thread.registers = registers;
   plugin->simulation->enter_block(thread, block);
   if (flushes == plugin->flushes) [[likely]]
     return;
@@ -336,7 +338,8 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
                                  cpu_restore_state(current_cpu, reinterpret_cast<uintptr_t>(code), true);
                                  cpu_exec_end(current_cpu);
                                },
-                           .enter = [] { cpu_exec_start(current_cpu); }};
+                           .enter = [] { cpu_exec_start(current_cpu); },
+                           .refuse = [](const char* why) { refuse(why); }};
   plugin->simulation =
       std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);

@@ -36,7 +36,8 @@ struct MachineFileTest : testing::Test {
 
 TEST_F(MachineFileTest, EveryPresetIsRight) {
   int count = 0;
-  for (const auto& entry : fs::directory_iterator(ANNEX_PRESETS)) {
+  for (const auto& entry : fs::recursive_directory_iterator(ANNEX_PRESETS)) {
+    if (entry.is_directory()) continue;
     Machine preset;
     EXPECT_EQ(read_machine(entry.path().string(), ANNEX_PRESETS, preset), std::vector<std::string>{});
     EXPECT_EQ(preset.name, entry.path().stem().string());
@@ -47,7 +48,8 @@ TEST_F(MachineFileTest, EveryPresetIsRight) {
 
 // Where a preset's values come from stands beside them.
 TEST_F(MachineFileTest, EveryValueOfAPresetHasItsSource) {
-  for (const auto& entry : fs::directory_iterator(ANNEX_PRESETS)) {
+  for (const auto& entry : fs::recursive_directory_iterator(ANNEX_PRESETS)) {
+    if (entry.is_directory()) continue;
     std::ifstream file(entry.path());
     int values = 0;
     for (std::string line; std::getline(file, line);) {
@@ -110,6 +112,34 @@ TEST_F(MachineFileTest, CoresOfOtherKindsTakeTheRestFromTheMainOnes) {
   }
   EXPECT_TRUE(machine.kind_of(5).has_l2());
   EXPECT_EQ(to_json(machine)["kind"][1]["name"], "unit");
+}
+
+TEST_F(MachineFileTest, OfSeveralBasesLaterOnesAddToEarlierOnes) {
+  ASSERT_TRUE(read("base = [\"speedmalloc-4\", \"hardware/speedmalloc\"]\n"
+                   "[support_core]\nqueue = 16\n[support_core.l1d]\nbytes = 4096\n")
+                  .empty());
+  EXPECT_EQ(machine.cores, 4u);
+  EXPECT_EQ(machine.thread_cores(), 4u);
+  EXPECT_EQ(machine.all_cores(), 5u);
+  EXPECT_EQ(machine.first_of(kSupportCore), 4u);
+  EXPECT_EQ(machine.support_core.queue, 16u);
+  EXPECT_EQ(machine.support_core.link, 8u);
+  const CoreKind& support = machine.kind_of(4);
+  EXPECT_EQ(support.core.kind, "in-order");
+  EXPECT_EQ(support.l1d.bytes, 4096u);
+  EXPECT_EQ(support.l1i.bytes, 16384u);
+  EXPECT_FALSE(support.has_l2());
+  EXPECT_EQ(machine.l1d.bytes, 32768u);
+}
+
+TEST_F(MachineFileTest, ASupportCoreIsAsTheMainOnesWhereNothingElseIsSaid) {
+  ASSERT_TRUE(read("[support_core]\ncores = 1\n[[kind]]\nname = \"little\"\n").empty());
+  EXPECT_EQ(machine.first_of("little"), 1u);
+  EXPECT_EQ(machine.first_of(kSupportCore), 2u);
+  EXPECT_EQ(machine.thread_cores(), 2u);
+  EXPECT_TRUE(machine.kind_of(2).has_l2());
+  ASSERT_TRUE(read("base = \"hardware/speedmalloc\"\n[support_core]\ncores = 0\n").empty());
+  EXPECT_EQ(machine.all_cores(), 1u);
 }
 
 TEST_F(MachineFileTest, WrongFilesAreToldInALineEach) {

@@ -37,6 +37,36 @@ TEST_F(PagesTest, TheFirstTouchFaults) {
   EXPECT_TRUE(pages_.resident(kBase));
 }
 
+TEST_F(PagesTest, WhatIsTouchedAheadFaultsAtWhoeverTouchesItFirst) {
+  pages_.map(kBase, kBase + 10 * kSmall, PageKind::kAnonymous);
+  pages_.touch_ahead(kBase, 0, Origin::kAllocator);
+  pages_.touch_ahead(kBase + kSmall, 0, Origin::kAllocator);
+  EXPECT_EQ(pages_.resident_bytes(), 2 * kSmall);
+  EXPECT_EQ(pages_.touch_late(kBase).fault, Fault::kAnonymous);
+  EXPECT_EQ(pages_.touch_late(kBase).fault, Fault::kNone);
+  EXPECT_EQ(touch(pages_, kBase + kSmall), Fault::kAnonymous);
+  EXPECT_EQ(touch(pages_, kBase + kSmall), Fault::kNone);
+  EXPECT_EQ(pages_.resident_bytes(), 2 * kSmall);
+}
+
+TEST_F(PagesTest, WhatIsTouchedAheadAndGivenBackFaultsNoMore) {
+  pages_.map(kBase, kBase + 10 * kSmall, PageKind::kAnonymous);
+  pages_.touch_ahead(kBase, 0, Origin::kAllocator);
+  pages_.drop(kBase, kBase + kSmall);
+  EXPECT_EQ(pages_.touch_late(kBase).fault, Fault::kNone);
+  EXPECT_EQ(pages_.resident_bytes(), 0u);
+  EXPECT_EQ(touch(pages_, kBase), Fault::kAnonymous);
+  EXPECT_EQ(touch(pages_, kBase), Fault::kNone);
+}
+
+TEST_F(PagesTest, AHugePageTouchedAheadFaultsOnce) {
+  pages_.map(kBase, kBase + 2 * kHuge, PageKind::kAnonymous);
+  pages_.advise_huge(kBase, kBase + 2 * kHuge, true);
+  pages_.touch_ahead(kBase + 5 * kSmall, 0, Origin::kAllocator);
+  EXPECT_EQ(pages_.touch_late(kBase + 9 * kSmall).fault, Fault::kHuge);
+  EXPECT_EQ(pages_.touch_late(kBase + 5 * kSmall).fault, Fault::kNone);
+}
+
 TEST_F(PagesTest, FaultsByKind) {
   pages_.map(kBase, kBase + kHuge, PageKind::kFile);
   pages_.map(kBase + kHuge, kBase + 2 * kHuge, PageKind::kAnonymous);

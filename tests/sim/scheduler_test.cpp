@@ -157,5 +157,18 @@ TEST(Scheduler, AThreadThatYieldsGoesBehindTheOthersOfItsCore) {
   EXPECT_EQ(rig.run(10), 1u);
 }
 
+TEST(Scheduler, WhoIsHeldKeepsItsCoreAndItsTime) {
+  Rig rig(2);
+  rig.scheduler.add(0);
+  rig.scheduler.add(0);
+  EXPECT_EQ(rig.run(10), 0u);
+  rig.scheduler.hold(0, 500);
+  EXPECT_EQ(rig.run(300), 1u);
+  EXPECT_EQ(rig.run(300), 1u);  // at 600, when nobody is behind 500
+  EXPECT_EQ(rig.scheduler.next(), 0u);
+  EXPECT_EQ(rig.clock.at[0], 10u);
+  EXPECT_EQ(rig.scheduler.core_of(0), 0u);
+}
+
 }  // namespace
 }  // namespace annex::sim

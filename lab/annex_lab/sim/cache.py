@@ -88,10 +88,13 @@ def ingredients(
         return text.replace(str(scratch), "{scratch}")
 
     try:
+        parameters = run.parameters(machine)
+        parked = run.parked(parameters)
         return {
             "format": FORMAT,
             "simulator": digest(run.PLUGIN),
-            "machine": run.parameters(machine),
+            "parked": digest(Path(parked)) if parked else None,
+            "machine": parameters,
             "qemu": [qemu, run.CPU],
             "program": [digest(Path(guest.argv[0])), _libraries(guest.argv[0])],
             "arguments": [[same(part), _of_argument(part, cwd)] for part in guest.argv[1:]],

@@ -106,6 +106,13 @@ def sim(
     machine: Annotated[
         str, typer.Option(help="a preset (--machines lists them) or a TOML file [default: a core for each thread]")
     ] = "",
+    hardware: Annotated[
+        str, typer.Option(help=f"a unit beside the machine's cores: {', '.join(machines.hardware())}")
+    ] = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="a parameter of the machine: l2.bytes=524288, support_core.queue=64; many times"),
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, max=1024, help="threads of the program")] = 1,
     allocator: Annotated[
         str, typer.Option(help="glibc, annex, annex-solo, jemalloc, ... or a library's path")
@@ -147,6 +154,8 @@ def sim(
         status = _simulate(
             command,
             machine,
+            hardware,
+            settings or [],
             threads,
             allocator,
             workload,
@@ -176,6 +185,8 @@ def sim(
 def _simulate(
     command,
     machine,
+    hardware,
+    settings,
     threads,
     allocator,
     workload,
@@ -191,6 +202,8 @@ def _simulate(
 ) -> int:
     try:
         machine_file = machines.find(machine or machines.for_threads(threads), scratch)
+        if hardware or settings:
+            machine_file = machines.changed(machine_file, hardware, settings, scratch)
         if workload:
             who = _workload(workload, scale, threads, scratch)
         else:
@@ -224,6 +237,7 @@ def _simulate(
     results["allocator"]["name"] = allocator
     results["requested_threads"] = threads
     results["requested_machine"] = machine or campaign.AUTO
+    results["requested_hardware"] = hardware
     results["workload"], results["scale"] = workload, scale
     results["simulator"] = cache.digest(run.PLUGIN)[:12]
     results["exit_status"] = done.status

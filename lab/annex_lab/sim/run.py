@@ -15,6 +15,7 @@ from annex_lab import paths, sample
 from annex_lab.sim import machines
 
 PLUGIN = paths.RELEASE / "libannex-sim.so"
+PARKED = paths.RELEASE / "libannex-parked.so"  # sim/guest/offload.h
 QEMU = "qemu-x86_64"
 TESTED = ("7.2",)  # versions of QEMU
 # All that QEMU can do, but string instructions that glibc would use for everything if they were called fast: QEMU runs
@@ -84,6 +85,12 @@ def parameters(machine: Path, build: Build = OURS) -> dict:
     return json.loads(done.stdout)
 
 
+def parked(machine: dict) -> str:
+    """What is preloaded beside the allocator where a support core runs its calls; empty: nothing."""
+    unit = machine.get("support_core", {"cores": 0})  # older builds have none
+    return str(PARKED) if unit["cores"] and unit["context"] == "parked" else ""
+
+
 def _system_root(folder: Path, machine: dict, tell_clock: bool) -> Path:
     """Files that the program finds in place of the host's: how many CPUs there are, and how fast."""
     cpus = folder / "sys/devices/system/cpu"
@@ -136,8 +143,8 @@ def run(
     if lock_step:
         argv.append("-singlestep")
     settings = dict(guest.env)
-    if guest.library:
-        settings["LD_PRELOAD"] = guest.library
+    if library := " ".join(filter(None, (guest.library, parked(whole)))):
+        settings["LD_PRELOAD"] = library
     else:
         argv += ["-U", "LD_PRELOAD"]
     if "GLIBC_TUNABLES" not in settings:

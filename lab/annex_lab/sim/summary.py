@@ -18,6 +18,7 @@ CAUSES = {
     "atomic": "locked instructions, fences",
     "page_fault": "page faults",
     "system_call": "system calls",
+    "unit": "waiting for the support core",
     "idle": "idle",
 }
 
@@ -60,7 +61,8 @@ def _allocator(results: dict) -> Table:
     found, worked = results["allocator"], results["busy_cycles"]
     functions = found["functions"]
     table = _table("the allocator's share", "", "")
-    table.add_row("calls: malloc, free, realloc", *_calls(functions))
+    counts, each = _calls(functions)
+    table.add_row("calls: malloc, free, realloc", counts, "" if "support_core" in results else each)
     table.add_row(
         "instructions", f"{found['instructions']:,}", _per_cent(found["instructions"], results["instructions"])
     )
@@ -70,6 +72,39 @@ def _allocator(results: dict) -> Table:
     table.add_row("cycles lost to L2 misses inside it", f"{lost['inside']:,}", _per_cent(lost["inside"], worked))
     outside = lost["evicted"] + lost["touched"] + lost["evicted_and_touched"]
     table.add_row("  outside, on lines it evicted or used", f"{outside:,}", _per_cent(outside, worked))
+    return table
+
+
+def _support_core(results: dict) -> Table:
+    unit = results["support_core"]
+    core = results["cores"][unit["core"]]
+    mains = results["cores"][: results["machine"]["thread_cores"]]
+    served = max(unit["served"], 1)
+    answered = max(unit["malloc_queue"]["taken"], 1)
+    table = _table("the support core", "", "")
+    table.add_row("calls run there", f"{unit['served']:,}", f"{unit['service'] / served:.1f} cycles each")
+    kept = unit["at_their_own_cores"]
+    reasons = ", ".join(f"{count:,} {why.replace('_', ' ')}" for why, count in kept.items() if count)
+    table.add_row("calls at their own cores", f"{sum(kept.values()):,}", reasons)
+    table.add_row("busy", f"{core['busy_cycles']:,}", _per_cent(core["busy_cycles"], results["cycles"]))
+    waits, links = unit["malloc_queue"]["waited"] / answered, 2 * results["machine"]["support_core"]["link"]
+    table.add_row(
+        "mallocstart to pointer",
+        f"{unit['asked_to_answered'] / answered:.1f} cycles",
+        f"{links} links, {waits:.1f} queue, {unit['reply'] / answered:.1f} service",
+    )
+    waiting = sum(of["cycles"]["unit"] for main in mains for of in (main["program"], main["allocator"]))
+    table.add_row(
+        "main cores waited for it", f"{waiting:,}", _per_cent(waiting, sum(main["busy_cycles"] for main in mains))
+    )
+    for name, queue in (("mallocs", unit["malloc_queue"]), ("frees", unit["free_queue"])):
+        table.add_row(
+            f"{name} waiting, mean, most",
+            f"{queue['area'] / max(results['cycles'], 1):.2f}, {queue['most']:,}",
+            f"{queue['overflowed']:,} in memory",
+        )
+    atomics = sum(main["allocator"]["atomics"] for main in mains)
+    table.add_row("locked instr. on main cores", f"{atomics:,}", "")
     return table
 
 
@@ -107,6 +142,9 @@ def show(console: Console, results: dict) -> None:
         console.print()
     if results["allocator"]["calls"]:
         console.print(_allocator(results))
+        console.print()
+    if "support_core" in results:
+        console.print(_support_core(results))
         console.print()
     pages = results["memory"]["pages"]
     peak, average = (pages[name] / 2**20 for name in ("peak_resident", "average_resident"))

@@ -1,0 +1,200 @@
+"""The allocator on a support core: simulated runs, from the command to the results."""
+
+import pytest
+import simulator
+from test_sim import THREADS, Simulator
+
+from annex_lab.sim import run
+
+pytestmark = simulator.needed
+
+
+@pytest.fixture
+def sim(tmp_path):
+    simulator_ = Simulator(tmp_path)
+
+    def on_support_core(*arguments):
+        return simulator_("--hardware", "speedmalloc", *arguments)
+
+    on_support_core.compiled = simulator_.compiled
+    return on_support_core
+
+
+def check_invariants(results: dict) -> None:
+    """What must hold in every run: each call is run once, queues obey Little's law, times add up."""
+    unit, link = results["support_core"], results["machine"]["support_core"]["link"]
+    mallocs, frees = unit["malloc_queue"], unit["free_queue"]
+    assert unit["replayed"] == unit["steps"] > 0
+    assert unit["served"] == mallocs["requests"] + frees["requests"]
+    for queue in (mallocs, frees):
+        assert queue["taken"] == queue["requests"]
+        assert queue["area"] == queue["waited"]
+    assert unit["asked_to_answered"] == 2 * link * mallocs["taken"] + mallocs["waited"] + unit["reply"]
+    for core in results["cores"]:
+        assert core["cycles"] == sum(sum(core[who]["cycles"].values()) for who in ("program", "allocator"))
+
+
+def main_cores(results: dict) -> list[dict]:
+    return results["cores"][: results["machine"]["thread_cores"]]
+
+
+@pytest.mark.parametrize("allocator", ["glibc", "annex"])
+@pytest.mark.parametrize("threads", [1, 4, 16])
+def test_every_call_is_run_once_and_again_the_same(sim, allocator, threads):
+    program = sim.compiled(THREADS)
+    runs = [sim("--allocator", allocator, "--threads", threads, "--", program, "{threads}") for _ in range(2)]
+    (first, one), (second, two) = runs
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert first.stdout == second.stdout and first.stdout.startswith(f"{threads * 2000} ")
+    check_invariants(one)
+    assert one["support_core"]["served"] >= threads * 4000
+    own = one["support_core"]["at_their_own_cores"]
+    assert own["waited"] == own["beside_a_waiting_one"] == 0
+    # Of each call a main core runs what asks and what returns.
+    left = sum(core["allocator"]["instructions"] for core in main_cores(one))
+    assert left < 2 * one["support_core"]["served"] + 3000 * sum(own.values())  # whose start is long
+    assert "mallocstart to pointer" in " ".join(first.stderr.split())
+    for results in (one, two):
+        for name in run.OF_THE_HOST:
+            del results[name]
+    assert one == two
+
+
+def test_no_locked_instruction_is_left_on_main_cores(sim):
+    program = sim.compiled(THREADS)
+    _, results = sim("--threads", 4, "--allocator", "glibc", "--", program, "{threads}")
+    own = sum(results["support_core"]["at_their_own_cores"].values())
+    assert sum(core["allocator"]["atomics"] for core in main_cores(results)) <= 10 * own
+    assert results["cores"][results["support_core"]["core"]]["allocator"]["atomics"] > 1000
+
+
+def test_bounds(sim):
+    program = sim.compiled(THREADS)
+
+    def cycles(*settings: str) -> int:
+        arguments = [part for setting in settings for part in ("--set", setting)]
+        done, results = sim(*arguments, "--", program, 1)
+        assert done.returncode == 0, done.stderr
+        check_invariants(results)
+        return results["cycles"]
+
+    free = cycles("support_core.service=none", "support_core.link=0")
+    usual = cycles()
+    slow = cycles("support_core.reply=at-end", "support_core.link=200")
+    assert free < usual < slow
+
+
+def test_with_the_callers_own_data(sim):
+    program = sim.compiled(THREADS)
+    done, results = sim(
+        "--threads", 4, "--set", "support_core.context=caller", "--allocator", "annex", "--", program, "{threads}"
+    )
+    assert done.returncode == 0 and done.stdout.startswith("8000 ")
+    check_invariants(results)
+    assert sum(results["support_core"]["at_their_own_cores"].values()) == 0
+
+
+CLEARS = r"""
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  for (int i = 0; i < 200; ++i) {
+    char* p = calloc(1, 4000);
+    for (int j = 0; j < 4000; ++j) if (p[j]) return 1;
+    memset(p, 'x', 4000);
+    p = realloc(p, 9000);
+    for (int j = 0; j < 4000; ++j) if (p[j] != 'x') return 2;
+    free(p);
+  }
+  return 0;
+}
+"""
+
+
+def test_clearing_and_copying_stay_with_the_main_core(sim):
+    done, results = sim("--", sim.compiled(CLEARS))
+    assert done.returncode == 0
+    check_invariants(results)
+    assert results["support_core"]["data_steps"] > 200
+
+
+# A program with an allocator of its own, for what a call may do.
+OWN = r"""
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static char memory[1 << 26];
+static size_t used;
+static jmp_buf out;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int holds;
+static void handle(int signal) { (void)signal; }
+void* malloc(size_t size) {
+  if (size == 11) longjmp(out, 1);
+  if (size == 12) raise(SIGUSR1);
+  if (size == 13) pthread_mutex_lock(&lock), pthread_mutex_unlock(&lock);
+  return memory + __sync_fetch_and_add(&used, (size + 15) & ~(size_t)15);
+}
+void free(void* p) { (void)p; }
+void* calloc(size_t n, size_t size) { return malloc(n * size); }
+void* realloc(void* p, size_t size) { (void)p; return malloc(size); }
+static void* hold(void* unused) {
+  pthread_mutex_lock(&lock);
+  holds = 1;
+  usleep(100);
+  pthread_mutex_unlock(&lock);
+  return unused;
+}
+int main(int argc, char** argv) {
+  pthread_t thread;
+  signal(SIGUSR1, handle);
+  int size = atoi(argv[1]), jumps = 0;
+  for (int i = 0; i < 100; ++i) {
+    if (setjmp(out) == 0) { if (size != 13) (void)!malloc(size); } else ++jumps;
+    free(malloc(24));
+  }
+  if (size == 13) {
+    pthread_create(&thread, 0, hold, 0);
+    while (!holds) ;
+    *(volatile char*)malloc(13) = 1;
+    pthread_join(thread, 0);
+  }
+  printf("%d\n", jumps);
+  return 0;
+}
+"""
+
+
+def test_a_call_that_is_left_by_a_jump_is_over(sim):
+    done, results = sim("--", sim.compiled(OWN), 11)
+    assert done.returncode == 0 and done.stdout == "100\n", done.stderr
+    check_invariants(results)
+    assert results["support_core"]["malloc_queue"]["requests"] >= 200
+
+
+def test_a_call_that_waits_runs_at_its_own_core(sim):
+    done, results = sim("--threads", 2, "--", sim.compiled(OWN), 13)
+    assert done.returncode == 0, done.stderr
+    check_invariants(results)
+    assert results["support_core"]["at_their_own_cores"]["waited"] == 1
+
+
+def test_a_signal_in_a_call_is_refused(sim):
+    done, _ = sim("--", sim.compiled(OWN), 12)
+    assert done.returncode == 2
+    assert "a signal came in the middle of a call" in " ".join(done.stderr.split())
+
+
+def test_wrong_names_are_refused(sim, tmp_path):
+    plain = Simulator(tmp_path)
+    for arguments, what in (
+        (("--hardware", "quick"), "no hardware is called quick: speedmalloc"),
+        (("--set", "support_core.queue"), "must be GROUP.NAME=VALUE"),
+        (("--hardware", "speedmalloc", "--set", "support_core.queu=3"), "support_core.queu: no such parameter"),
+    ):
+        done, _ = plain(*arguments, "--", "/bin/true")
+        assert done.returncode == 2
+        assert what in " ".join(done.stderr.split())

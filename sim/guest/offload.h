@@ -1,0 +1,99 @@
+// Calls of the allocator that a hardware unit runs in place of the core that makes them, under any allocator.
+//
+// A call of malloc, free or their family is found by its symbol. The program's thread runs it where it stands, in no
+// time, with the turn in its hands from the entry to the return: so calls come in the order of simulated time, and none
+// meets another one half done. What it did is captured (hardware/call.h) and becomes a request; the unit runs it again
+// in its own time, and the main core goes on until it needs the result.
+//
+// Whose thread-local data a call sees decides what is simulated. Parked: a thread of the program that does nothing else
+// lends its thread pointer from entry to return, so that all calls see one thread's heap; sim/qemu/parked.c starts it
+// and says so by a system call that Linux doesn't have. Caller: the data of who calls, as ever; the unit then works
+// through as many heaps as there are threads.
+//
+// What a call has on the caller's stack is on the unit's own. The clearing of calloc and the copying of realloc stay
+// with the main core, after the answer: they touch the program's data.
+//
+// A call that has to wait in the kernel, for a thread that is no part of this (a background thread's lock), runs at the
+// core that made it, from its beginning; until it is over other calls run at their cores too. Both are counted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "guest/functions.h"
+#include "hardware/call.h"
+#include "hardware/support_core.h"
+#include "machine/core.h"
+#include "machine/memory_system.h"
+
+namespace annex::sim {
+
+// The registers of a thread that the plugin has at a block's start.
+enum class GuestRegister : size_t { kRax = 0, kRsp = 4, kRsi = 6, kRdi = 7, kThreadPointer = 36 };
+using GuestRegisters = uint64_t*;
+inline uint64_t& at(GuestRegisters registers, GuestRegister which) { return registers[static_cast<size_t>(which)]; }
+
+// A thread's call, from entry to return.
+struct CapturedCall {
+  Function function = Function::kNone;
+  Address entry = 0;
+  Address slot = 0;  // on the stack, of its return address
+  std::array<uint64_t, 2> arguments = {};
+  uint64_t own_thread_pointer = 0;  // of the thread; 0: it has kept it
+  bool recording = true;            // false: it runs at its own core after all
+  Call call;
+};
+
+class Offload {
+ public:
+  Offload(const Machine& machine, std::deque<Core>& cores, MemorySystem& memory);
+
+  // A thread of the program parks: its thread pointer serves all calls from now on, and its stack.
+  void park(GuestRegisters registers);
+  bool ready() const { return !parked_needed_ || thread_pointer_ != 0; }
+
+  // At the entry; null where the call runs at its own core.
+  std::unique_ptr<CapturedCall> begin(Function function, Address entry, Address slot, GuestRegisters registers);
+  void record(CapturedCall& captured, const Block& block, std::span<const MemoryAccess> accesses, Address next,
+              Cycles at);
+  // It was left by longjmp or an exception: its stack is gone.
+  static bool left_by_a_jump(const CapturedCall& captured, GuestRegisters registers) {
+    return captured.slot != 0 && at(registers, GuestRegister::kRsp) > captured.slot;
+  }
+  // The call must wait: what it did so far runs at its own core.
+  void give_up(CapturedCall& captured, Core& core);
+  // At the return: the thread has its own thread pointer again.
+  void restore(CapturedCall& captured, GuestRegisters registers);
+
+  // The main core asks. The number of the request; what stays with the main core is left in `data`.
+  uint64_t ask(CapturedCall& captured, Core& core, Address result, Call& data);
+  static bool needs_answer(Function function) { return function != Function::kFree; }
+  // The main core has its answer, clears or copies, and returns.
+  void answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next);
+
+  SupportCore& unit() { return unit_; }
+  const SupportCore& unit() const { return unit_; }
+  void describe(nlohmann::json& out) const;
+
+ private:
+  Pages& pages_;
+  const bool parked_needed_;
+  SupportCore unit_;
+  uint64_t thread_pointer_ = 0;
+  Address stack_ = 0;
+  bool lent_ = false;  // to a call that is under way
+  std::vector<MemoryAccess> moved_;
+  Block return_;
+
+  uint64_t before_ready_ = 0;  // calls at their own cores: before there was a parked thread,
+  uint64_t beside_ = 0;        // while another one waited,
+  uint64_t given_up_ = 0;      // and that had to wait
+  uint64_t data_steps_ = 0;    // of blocks that stay with the main cores
+};
+
+}  // namespace annex::sim

@@ -1,0 +1,32 @@
+// Preloaded into programs whose allocator runs on a support core: a thread that does nothing, and lends its
+// thread-local data to all of its calls (sim/guest/offload.h). It says that it is there by a system call that Linux
+// doesn't have.
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PARK = 0x616e6e78 };
+
+static _Atomic uint32_t parked;
+
+static void* park(void* unused) {
+  syscall(PARK, (uintptr_t)pthread_self());
+  atomic_store(&parked, 1);
+  syscall(SYS_futex, &parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  static uint32_t never;
+  for (;;) syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+  return unused;
+}
+
+__attribute__((constructor)) static void start(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, park, NULL) != 0) {
+    fputs("annex-sim: the thread that lends its data to the support core's calls cannot be started\n", stderr);
+    _exit(2);
+  }
+  while (!atomic_load(&parked)) syscall(SYS_futex, &parked, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
