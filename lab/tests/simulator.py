@@ -16,6 +16,11 @@ def _why_not() -> str | None:
     return None
 
 
+def without_the_host(results: dict) -> dict:
+    """What must be the same in every run of the same command."""
+    return {name: value for name, value in results.items() if name not in run.OF_THE_HOST}
+
+
 needed = pytest.mark.skipif(
     bool(_why_not()) and not os.environ.get("ANNEX_REQUIRE_ALL"), reason=f"no simulation here: {_why_not()}"
 )

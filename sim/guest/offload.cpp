@@ -69,10 +69,7 @@ void Offload::record(CapturedCall& captured, const Block& block, std::span<const
 void Offload::give_up(CapturedCall& captured, Core& core) {
   ++given_up_;
   captured.recording = false;
-  captured.call.each([&](const Call::Step& step, std::span<const MemoryAccess> accesses) {
-    core.run(*step.block, accesses, step.next, Origin::kAllocator);
-    if (step.kernel > 0) core.spend(step.kernel, Cause::kSystemCall);
-  });
+  captured.call.run(core);
   captured.call = {};
 }
 
@@ -105,9 +102,7 @@ uint64_t Offload::ask(CapturedCall& captured, Core& core, Address result, Call& 
 
 void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next) {
   if (needs_answer(captured.function)) core.answer(kRax, when, Cause::kUnit);
-  data.each([&](const Call::Step& step, std::span<const MemoryAccess> accesses) {
-    core.run(*step.block, accesses, step.next, Origin::kAllocator);
-  });
+  data.run(core);
   return_.start = return_.last = captured.entry + 4;
   return_.fall_through = captured.entry + 5;
   const MemoryAccess slot = {.address = captured.slot, .instruction = 0, .bytes = 8, .store = false};

@@ -26,17 +26,13 @@
 #include <vector>
 
 #include "guest/functions.h"
+#include "guest/registers.h"
 #include "hardware/call.h"
 #include "hardware/support_core.h"
 #include "machine/core.h"
 #include "machine/memory_system.h"
 
 namespace annex::sim {
-
-// The registers of a thread that the plugin has at a block's start.
-enum class GuestRegister : size_t { kRax = 0, kRsp = 4, kRsi = 6, kRdi = 7, kThreadPointer = 36 };
-using GuestRegisters = uint64_t*;
-inline uint64_t& at(GuestRegisters registers, GuestRegister which) { return registers[static_cast<size_t>(which)]; }
 
 // A thread's call, from entry to return.
 struct CapturedCall {
@@ -77,7 +73,6 @@ class Offload {
   void answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next);
 
   SupportCore& unit() { return unit_; }
-  const SupportCore& unit() const { return unit_; }
   void describe(nlohmann::json& out) const;
 
  private:

@@ -26,7 +26,6 @@ class Call {
   void add(const Block& block, std::span<const MemoryAccess> accesses, Address next) {
     steps_.push_back({.block = &block, .next = next, .accesses = static_cast<uint32_t>(accesses.size())});
     accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());
-    instructions_ += block.instructions;
   }
   void add_kernel(Cycles cycles) {
     if (!steps_.empty()) steps_.back().kernel += cycles;
@@ -40,6 +39,15 @@ class Call {
       visit(step, std::span<const MemoryAccess>(access, step.accesses));
       access += step.accesses;
     }
+  }
+  // All of it, on a core.
+  void run(Core& core) const {
+    each([&](const Step& step, std::span<const MemoryAccess> accesses) { run(core, *step.block, step, accesses); });
+  }
+  // A step, of which another block may stand for its own.
+  static void run(Core& core, const Block& block, const Step& step, std::span<const MemoryAccess> accesses) {
+    core.run(block, accesses, step.next, Origin::kAllocator);
+    if (step.kernel > 0) core.spend(step.kernel, Cause::kSystemCall);
   }
   // Takes the steps of which that holds out, into another call.
   template <class Wanted>
@@ -55,15 +63,11 @@ class Call {
     return taken;
   }
 
-  bool empty() const { return steps_.empty(); }
   size_t steps() const { return steps_.size(); }
-  size_t accesses() const { return accesses_.size(); }
-  uint64_t instructions() const { return instructions_; }
 
  private:
   std::vector<Step> steps_;
   std::vector<MemoryAccess> accesses_;
-  uint64_t instructions_ = 0;
 };
 
 }  // namespace annex::sim

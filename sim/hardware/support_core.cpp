@@ -105,8 +105,7 @@ void SupportCore::run(const Call& call) {
       without.end = BlockEnd::kJump;
       block = &without;
     }
-    core_.run(*block, accesses, step.next, Origin::kAllocator);
-    if (step.kernel > 0) core_.spend(step.kernel, Cause::kSystemCall);
+    Call::run(core_, *block, step, accesses);
     ++statistics_.replayed;
   });
 }

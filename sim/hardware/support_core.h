@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <queue>
 #include <unordered_map>
 #include <vector>
 
@@ -79,7 +78,6 @@ class SupportCore {
   const SupportStatistics& statistics() const { return statistics_; }
   const QueueStatistics& mallocs() const { return mallocs_.statistics(); }
   const QueueStatistics& frees() const { return frees_.statistics(); }
-  const Core& core() const { return core_; }
   void describe(nlohmann::json& out) const;
 
  private:

@@ -80,7 +80,7 @@ Cycles MemorySystem::clear_page(Side& side, Address address, bool huge, Cycles a
   const Address touched = page_of(address);
   if (huge) {
     // The page that was touched comes last, so that it is found in the caches.
-    const Address first = (address >> kHugePageShift) << (kHugePageShift - kPageShift);
+    const Address first = first_page_of_huge(address);
     const Address last = first + (Address{1} << (kHugePageShift - kPageShift));
     for (Address page = first; page < last; ++page) {
       if (page != touched) clear(page);

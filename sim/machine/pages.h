@@ -125,22 +125,19 @@ class Pages {
 
   // An access to a page that no TLB knew.
   Touched touch(Address address, Cycles at, Origin origin) {
-    const Chunk* chunk = chunks_.find(address >> kHugePageShift);
-    if (chunk != nullptr && chunk->resident(page_of(address))) return {owed(address), chunk->huge};
-    return fault(address, at, origin);
+    const Chunk* chunk = resident_chunk(address);
+    return chunk != nullptr ? Touched{owed(address), chunk->huge} : fault(address, at, origin);
   }
   // An access that will be run later: its page is resident from now on, and who touches it first has the fault.
   void touch_ahead(Address address, Cycles at, Origin origin) {
-    const Chunk* chunk = chunks_.find(address >> kHugePageShift);
-    if (chunk != nullptr && chunk->resident(page_of(address))) return;
+    if (resident_chunk(address) != nullptr) return;
     const Touched touched = fault(address, at, origin);
-    owed_[touched.huge ? address >> kHugePageShift << (kHugePageShift - kPageShift) : page_of(address)] = touched.fault;
+    owed_[touched.huge ? first_page_of_huge(address) : page_of(address)] = touched.fault;
   }
   // Such an access: a page that is not resident has been given back since.
   Touched touch_late(Address address) {
-    const Chunk* chunk = chunks_.find(address >> kHugePageShift);
-    if (chunk == nullptr || !chunk->resident(page_of(address))) return {Fault::kNone, false};
-    return {owed(address), chunk->huge};
+    const Chunk* chunk = resident_chunk(address);
+    return chunk != nullptr ? Touched{owed(address), chunk->huge} : Touched{Fault::kNone, false};
   }
 
   // What the program asks of the kernel. Addresses are rounded outwards to pages of 4 KiB. Those that return a number:
@@ -190,6 +187,11 @@ class Pages {
     bool any() const;
   };
 
+  // The chunk of an address whose page is resident; null where it is not.
+  const Chunk* resident_chunk(Address address) const {
+    const Chunk* chunk = chunks_.find(address >> kHugePageShift);
+    return chunk != nullptr && chunk->resident(page_of(address)) ? chunk : nullptr;
+  }
   Touched fault(Address address, Cycles at, Origin origin);
   // The fault of a page that touch_ahead() made resident, once.
   Fault owed(Address address) {
@@ -197,7 +199,7 @@ class Pages {
       return Fault::kNone;
     auto found = owed_.find(page_of(address));
     if (found == owed_.end()) {
-      found = owed_.find(address >> kHugePageShift << (kHugePageShift - kPageShift));
+      found = owed_.find(first_page_of_huge(address));
       if (found == owed_.end() || found->second != Fault::kHuge) return Fault::kNone;
     }
     const Fault fault = found->second;

@@ -16,6 +16,10 @@ inline constexpr unsigned kMaxCores = 128;
 
 constexpr Address line_of(Address address) { return address >> kLineShift; }
 constexpr Address page_of(Address address) { return address >> kPageShift; }
+// The first page of the 2 MiB that an address is in.
+constexpr Address first_page_of_huge(Address address) {
+  return address >> kHugePageShift << (kHugePageShift - kPageShift);
+}
 
 // Whose instruction it is. Between entry and return of malloc, free and their family it is the allocator's.
 enum class Origin : uint8_t { kProgram, kAllocator };

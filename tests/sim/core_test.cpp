@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "plain_machine.h"
+
 namespace annex::sim {
 namespace {
 
@@ -47,18 +49,6 @@ struct Code {
     return *this;
   }
 };
-
-// As the defaults, without what most tests don't look at.
-Machine plain_machine() {
-  Machine machine;
-  machine.predictor.kind = "perfect";
-  machine.pages.fault_us = 0;
-  machine.pages.file_fault_us = 0;
-  machine.pages.clearing = "none";
-  machine.pages.walk = 0;
-  machine.stlb.latency = 0;
-  return machine;
-}
 
 struct Simulation {
   explicit Simulation(const Machine& machine) : memory(machine), core(0, machine, memory) {}

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "plain_machine.h"
+
 namespace annex::sim {
 namespace {
 
@@ -12,17 +14,11 @@ constexpr Register kRax = kFirstInteger;
 constexpr Cycles kLink = 8;
 
 Machine machine_with_support(unsigned main_cores) {
-  Machine machine;
+  Machine machine = plain_machine();
   machine.cores = main_cores;
   machine.llc.bytes = 8 << 20;
   machine.support_core.cores = 1;
   machine.support_core.link = kLink;
-  machine.predictor.kind = "perfect";
-  machine.pages.fault_us = 0;
-  machine.pages.file_fault_us = 0;
-  machine.pages.clearing = "none";
-  machine.pages.walk = 0;
-  machine.stlb.latency = 0;
   OtherCores support;
   static_cast<CoreKind&>(support) = machine;
   support.name = kSupportCore;
