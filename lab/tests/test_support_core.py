@@ -11,8 +11,8 @@ pytestmark = simulator.needed
 def sim(tmp_path):
     simulator_ = Simulator(tmp_path)
 
-    def on_support_core(*arguments):
-        return simulator_("--hardware", "speedmalloc", *arguments)
+    def on_support_core(*arguments, hardware="speedmalloc"):
+        return simulator_("--hardware", hardware, *arguments)
 
     on_support_core.compiled = simulator_.compiled
     return on_support_core
@@ -20,14 +20,18 @@ def sim(tmp_path):
 
 def check_invariants(results: dict) -> None:
     """What must hold in every run: each call is run once, queues obey Little's law, times add up."""
-    unit, link = results["support_core"], results["machine"]["support_core"]["link"]
+    unit, parameters = results["support_core"], results["machine"]["support_core"]
     mallocs, frees = unit["malloc_queue"], unit["free_queue"]
     assert unit["replayed"] == unit["steps"] > 0
     assert unit["served"] == mallocs["requests"] + frees["requests"]
     for queue in (mallocs, frees):
         assert queue["taken"] == queue["requests"]
         assert queue["area"] == queue["waited"]
-    assert unit["asked_to_answered"] == 2 * link * mallocs["taken"] + mallocs["waited"] + unit["reply"]
+    assert unit["asked_to_answered"] == unit["asking"] + mallocs["waited"] + unit["reply"] + unit["answering"]
+    if parameters["requests"] != "memory":
+        assert unit["answering"] == parameters["link"] * mallocs["taken"]
+        sent_registers = unit["asking"] - parameters["link"] * mallocs["taken"]
+        assert 0 <= sent_registers <= parameters["registers"] * len(unit["each"])
     for core in results["cores"]:
         assert core["cycles"] == sum(sum(core[who]["cycles"].values()) for who in ("program", "allocator"))
 
@@ -51,7 +55,7 @@ def test_every_call_is_run_once_and_again_the_same(sim, allocator, threads):
     # Of each call a main core runs what asks and what returns.
     left = sum(core["allocator"]["instructions"] for core in main_cores(one))
     assert left < 2 * one["support_core"]["served"] + 3000 * sum(own.values())  # whose start is long
-    assert "mallocstart to pointer" in " ".join(first.stderr.split())
+    assert "malloc to pointer" in " ".join(first.stderr.split())
     assert simulator.without_the_host(one) == simulator.without_the_host(two)
 
 
@@ -77,6 +81,67 @@ def test_bounds(sim):
     usual = cycles()
     slow = cycles("support_core.reply=at-end", "support_core.link=200")
     assert free < usual < slow
+
+
+@pytest.mark.parametrize("hardware", ["ic-malloc", "ic-malloc-signals", "ic-malloc-queues"])
+def test_an_idle_core_in_its_place(sim, hardware):
+    program = sim.compiled(THREADS)
+    arguments = ("--allocator", "annex", "--threads", 4, "--", program, "{threads}")
+    (done, one), (_, two) = (sim(*arguments, hardware=hardware) for _ in range(2))
+    assert done.returncode == 0 and done.stdout.startswith("8000 "), done.stderr
+    check_invariants(one)
+    assert simulator.without_the_host(one) == simulator.without_the_host(two)
+    unit = one["support_core"]
+    atomics = sum(core["allocator"]["atomics"] for core in main_cores(one))
+    own = 100 * sum(unit["at_their_own_cores"].values())  # the first ones
+    if hardware == "ic-malloc":  # a locked exchange each, and lines that go to and fro
+        assert unit["served"] <= atomics <= unit["served"] + own
+        assert unit["asking"] > (24 + 12 + 16) * unit["malloc_queue"]["taken"]  # its line taken back, the exchange
+    else:
+        assert atomics <= own
+    if hardware == "ic-malloc-signals":  # no queue: one of each core at a time
+        assert unit["malloc_queue"]["most"] <= 4 and unit["free_queue"]["most"] <= 4
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+def test_several_support_cores_have_a_cluster_each(sim, cores):
+    program = sim.compiled(THREADS)
+    setting = f"support_core.cores={cores}"
+    done, results = sim("--set", setting, "--threads", 4, "--allocator", "jemalloc", "--", program, "{threads}")
+    assert done.returncode == 0 and done.stdout.startswith("8000 "), done.stderr
+    check_invariants(results)
+    each = results["support_core"]["each"]
+    assert len(each) == cores
+    assert sum(unit["served"] for unit in each) == results["support_core"]["served"]
+    # Each thread makes about as many calls, and each support core serves one main core or two.
+    assert all(unit["served"] > 0.2 * results["support_core"]["served"] for unit in each)
+    assert [unit["core"] for unit in each] == [4 + number for number in range(cores)]
+
+
+ALIGNED = r"""
+#include <stdint.h>
+#include <stdlib.h>
+int main(void) {
+  for (int i = 0; i < 500; ++i) {
+    void* p;
+    if (posix_memalign(&p, 256, 100) != 0 || (uintptr_t)p % 256 != 0) return 1;
+    *(volatile char*)p = 1;  // needs the pointer
+    free(p);
+  }
+  return 0;
+}
+"""
+
+
+def test_a_result_that_comes_through_memory_is_waited_for(sim):
+    program = sim.compiled(ALIGNED)
+    waited = {}
+    for link in (8, 400):
+        done, results = sim("--set", f"support_core.link={link}", "--", program)
+        assert done.returncode == 0
+        check_invariants(results)
+        waited[link] = results["cycles"]
+    assert waited[400] - waited[8] > 500 * 2 * 390
 
 
 def test_with_the_callers_own_data(sim):
@@ -186,7 +251,7 @@ def test_a_signal_in_a_call_is_refused(sim):
 def test_wrong_names_are_refused(sim, tmp_path):
     plain = Simulator(tmp_path)
     for arguments, what in (
-        (("--hardware", "quick"), "no hardware is called quick: speedmalloc"),
+        (("--hardware", "quick"), "no hardware is called quick: ic-malloc, "),
         (("--set", "support_core.queue"), "must be GROUP.NAME=VALUE"),
         (("--hardware", "speedmalloc", "--set", "support_core.queu=3"), "support_core.queu: no such parameter"),
     ):

@@ -25,7 +25,7 @@ constexpr Name kNames[] = {
     {"calloc", Function::kClear},
     {"memalign", Function::kAllocate},
     {"aligned_alloc", Function::kAllocate},
-    {"posix_memalign", Function::kAllocate},
+    {"posix_memalign", Function::kAllocateInto},
     {"valloc", Function::kAllocate},
     {"pvalloc", Function::kAllocate},
     {"realloc", Function::kReallocate},

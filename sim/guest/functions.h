@@ -11,13 +11,13 @@
 
 namespace annex::sim {
 
-// kClear: calloc, which allocates and clears.
-enum class Function : uint8_t { kNone, kAllocate, kFree, kReallocate, kOther, kClear };
+// kClear: calloc, which allocates and clears. kAllocateInto: posix_memalign, whose result goes to memory.
+enum class Function : uint8_t { kNone, kAllocate, kFree, kReallocate, kOther, kClear, kAllocateInto };
 
-// Calls are counted by kind; calloc's as those that allocate.
+// Calls are counted by kind; the last two as those that allocate.
 inline constexpr size_t kCountedFunctions = 5;
 constexpr size_t counted_as(Function function) {
-  return static_cast<size_t>(function == Function::kClear ? Function::kAllocate : function);
+  return static_cast<size_t>(function > Function::kOther ? Function::kAllocate : function);
 }
 
 class Functions {

@@ -13,31 +13,61 @@ constexpr Register kRsp = kFirstInteger + 4;
 constexpr Register kRdi = kFirstInteger + 7;
 constexpr Address kStackDepth = Address{1} << 20;  // below a call's slot, what is its own
 
+void add_up(nlohmann::json& sum, const nlohmann::json& one) {
+  if (sum.is_null()) sum = nlohmann::json::object();
+  for (const auto& [name, value] : one.items()) {
+    if (value.is_object()) {
+      add_up(sum[name], value);
+    } else {
+      const uint64_t before = sum.value(name, uint64_t{0});
+      const uint64_t more = value.get<uint64_t>();
+      sum[name] = name == "most" ? std::max(before, more) : before + more;
+    }
+  }
+}
+
 }  // namespace
 
 Offload::Offload(const Machine& machine, std::deque<Core>& cores, MemorySystem& memory)
     : pages_(memory.pages()),
       parked_needed_(machine.support_core.context == "parked"),
-      unit_(machine.support_core, machine.thread_cores(), cores[machine.first_of(kSupportCore)], memory) {
-  // ret, at the end of the main core's stub.
+      main_cores_(machine.thread_cores()) {
+  const unsigned units = machine.support_core.cores;
+  for (unsigned i = 0; i < units; ++i) {
+    // As even as can be: those of which unit_number() is i.
+    const unsigned first = (i * main_cores_ + units - 1) / units;
+    const unsigned end = ((i + 1) * main_cores_ + units - 1) / units;
+    units_.emplace_back(machine.support_core, Cluster{first, end - first}, cores[machine.first_of(kSupportCore) + i],
+                        memory);
+  }
+  // ret, at the end of the main core's stub; and before it, of posix_memalign, the store of the result.
   return_.end = BlockEnd::kReturn;
   return_.instructions = 1;
   return_.slots = 1;
   return_.uops = {{.kind = UopClass::kLoad, .first = true, .sources = {kRsp}, .destinations = {kLoaded}},
                   {.kind = UopClass::kBranch, .fused = true, .sources = {kLoaded}}};
+  store_result_.instructions = 1;
+  store_result_.slots = 1;
+  store_result_.uops = {{.kind = UopClass::kStore, .first = true, .addresses = 1, .sources = {kRdi, kRax}}};
+}
+
+unsigned Offload::unit_number(const Core& core) const {
+  return static_cast<unsigned>(core.index() * units_.size() / main_cores_);
 }
 
 void Offload::park(GuestRegisters registers) {
-  thread_pointer_ = at(registers, GuestRegister::kThreadPointer);
-  stack_ = at(registers, GuestRegister::kRsp) & ~Address{4095};
+  parked_.push_back({.thread_pointer = at(registers, GuestRegister::kThreadPointer),
+                     .stack = at(registers, GuestRegister::kRsp) & ~Address{4095}});
 }
 
-std::unique_ptr<CapturedCall> Offload::begin(Function function, Address entry, Address slot, GuestRegisters registers) {
+std::unique_ptr<CapturedCall> Offload::begin(Function function, const Core& core, Address entry, Address slot,
+                                             GuestRegisters registers) {
+  const unsigned unit = unit_number(core);
   if (!ready()) {
     ++before_ready_;
     return nullptr;
   }
-  if (lent_) {
+  if (parked_needed_ && parked_[unit].lent) {
     ++beside_;
     return nullptr;
   }
@@ -45,22 +75,27 @@ std::unique_ptr<CapturedCall> Offload::begin(Function function, Address entry, A
   captured->function = function;
   captured->entry = entry;
   captured->slot = slot;
+  captured->unit = unit;
   captured->arguments = {at(registers, GuestRegister::kRdi), at(registers, GuestRegister::kRsi)};
   if (parked_needed_) {
     captured->own_thread_pointer = at(registers, GuestRegister::kThreadPointer);
-    at(registers, GuestRegister::kThreadPointer) = thread_pointer_;
-    lent_ = true;
+    at(registers, GuestRegister::kThreadPointer) = parked_[unit].thread_pointer;
+    parked_[unit].lent = true;
   }
   return captured;
 }
 
 void Offload::record(CapturedCall& captured, const Block& block, std::span<const MemoryAccess> accesses, Address next,
                      Cycles at) {
-  moved_.assign(accesses.begin(), accesses.end());
-  for (MemoryAccess& access : moved_) {
+  const Address stack = parked_needed_ ? parked_[captured.unit].stack : 0;
+  const Address result = captured.function == Function::kAllocateInto ? captured.arguments[0] : 0;
+  moved_.clear();
+  for (MemoryAccess access : accesses) {
+    if (access.store && access.address == result) continue;
     const Address below = captured.slot + 8 - access.address;
-    if (captured.slot != 0 && stack_ != 0 && below - 1 < kStackDepth) access.address = stack_ - below;
+    if (captured.slot != 0 && stack != 0 && below - 1 < kStackDepth) access.address = stack - below;
     pages_.touch_ahead(access.address, at, Origin::kAllocator);
+    moved_.push_back(access);
   }
   pages_.touch_ahead(block.start, at, Origin::kAllocator);
   captured.call.add(block, moved_, next);
@@ -76,7 +111,7 @@ void Offload::give_up(CapturedCall& captured, Core& core) {
 void Offload::restore(CapturedCall& captured, GuestRegisters registers) {
   if (captured.own_thread_pointer == 0) return;
   at(registers, GuestRegister::kThreadPointer) = captured.own_thread_pointer;
-  lent_ = false;
+  parked_[captured.unit].lent = false;
 }
 
 uint64_t Offload::ask(CapturedCall& captured, Core& core, Address result, Call& data) {
@@ -92,25 +127,42 @@ uint64_t Offload::ask(CapturedCall& captured, Core& core, Address result, Call& 
     });
     data_steps_ += data.steps();
   }
-  const Cycles issued = core.ask_unit(captured.entry, kRdi, Origin::kAllocator);
-  const Service service = needs_answer(captured.function) ? Service::kAllocate : Service::kFree;
-  const uint64_t number = unit_.request(service, core.index(), issued, std::move(captured.call));
-  if (service == Service::kFree) core.answer(kNoRegister, issued + 1, Cause::kBase);
-  unit_.advance(unit_.arrival(issued));
+  const Service service = service_of(captured.function);
+  SupportCore& unit = unit_of(captured);
+  const Channel::Asked asked = unit.channel().ask(core, service, captured.entry);
+  const uint64_t number = unit.request(service, core.index(), asked, std::move(captured.call));
+  unit.advance(asked.issued + unit.channel().least_delay());
   return number;
 }
 
 void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next) {
-  if (needs_answer(captured.function)) core.answer(kRax, when, Cause::kUnit);
+  if (needs_answer(captured.function)) unit_of(captured).channel().have_answer(core, when);
   data.run(core);
   return_.start = return_.last = captured.entry + 4;
   return_.fall_through = captured.entry + 5;
+  if (captured.function == Function::kAllocateInto) {
+    store_result_.start = store_result_.last = captured.entry + 3;
+    store_result_.fall_through = return_.start;
+    const MemoryAccess result = {.address = captured.arguments[0], .instruction = 0, .bytes = 8, .store = true};
+    core.run(store_result_, {&result, 1}, return_.start, Origin::kAllocator);
+  }
   const MemoryAccess slot = {.address = captured.slot, .instruction = 0, .bytes = 8, .store = false};
   core.run(return_, {&slot, captured.slot != 0 ? size_t{1} : size_t{0}}, next, Origin::kAllocator);
 }
 
+void Offload::finish() {
+  for (SupportCore& unit : units_) unit.advance(kNoTime - 1);
+}
+
 void Offload::describe(nlohmann::json& out) const {
-  unit_.describe(out);
+  // The sums of all, and each.
+  nlohmann::json each = nlohmann::json::array();
+  for (const SupportCore& unit : units_) {
+    unit.describe(each.emplace_back());
+    add_up(out, each.back());
+  }
+  out["core"] = each.front()["core"];
+  out["each"] = std::move(each);
   out["at_their_own_cores"] = {
       {"before_the_parked_thread", before_ready_}, {"beside_a_waiting_one", beside_}, {"waited", given_up_}};
   out["data_steps"] = data_steps_;

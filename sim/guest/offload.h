@@ -8,10 +8,11 @@
 // Whose thread-local data a call sees decides what is simulated. Parked: a thread of the program that does nothing else
 // lends its thread pointer from entry to return, so that all calls see one thread's heap; sim/qemu/parked.c starts it
 // and says so by a system call that Linux doesn't have. Caller: the data of who calls, as ever; the unit then works
-// through as many heaps as there are threads.
+// through as many heaps as there are threads. With several support cores each serves a cluster of main cores, and has a
+// parked thread of its own.
 //
 // What a call has on the caller's stack is on the unit's own. The clearing of calloc and the copying of realloc stay
-// with the main core, after the answer: they touch the program's data.
+// with the main core, after the answer: they touch the program's data. So does the store of posix_memalign's result.
 //
 // A call that has to wait in the kernel, for a thread that is no part of this (a background thread's lock), runs at the
 // core that made it, from its beginning; until it is over other calls run at their cores too. Both are counted.
@@ -38,7 +39,8 @@ namespace annex::sim {
 struct CapturedCall {
   Function function = Function::kNone;
   Address entry = 0;
-  Address slot = 0;  // on the stack, of its return address
+  Address slot = 0;   // on the stack, of its return address
+  unsigned unit = 0;  // that serves it
   std::array<uint64_t, 2> arguments = {};
   uint64_t own_thread_pointer = 0;  // of the thread; 0: it has kept it
   bool recording = true;            // false: it runs at its own core after all
@@ -49,12 +51,13 @@ class Offload {
  public:
   Offload(const Machine& machine, std::deque<Core>& cores, MemorySystem& memory);
 
-  // A thread of the program parks: its thread pointer serves all calls from now on, and its stack.
+  // A thread of the program parks: its thread pointer and its stack serve the calls of the next support core.
   void park(GuestRegisters registers);
-  bool ready() const { return !parked_needed_ || thread_pointer_ != 0; }
+  bool ready() const { return !parked_needed_ || parked_.size() == units_.size(); }
 
   // At the entry; null where the call runs at its own core.
-  std::unique_ptr<CapturedCall> begin(Function function, Address entry, Address slot, GuestRegisters registers);
+  std::unique_ptr<CapturedCall> begin(Function function, const Core& core, Address entry, Address slot,
+                                      GuestRegisters registers);
   void record(CapturedCall& captured, const Block& block, std::span<const MemoryAccess> accesses, Address next,
               Cycles at);
   // It was left by longjmp or an exception: its stack is gone.
@@ -72,18 +75,29 @@ class Offload {
   // The main core has its answer, clears or copies, and returns.
   void answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next);
 
-  SupportCore& unit() { return unit_; }
+  SupportCore& unit_of(const CapturedCall& captured) { return units_[captured.unit]; }
+  static Service service_of(Function function) { return needs_answer(function) ? Service::kAllocate : Service::kFree; }
+  void finish();  // all that units still have to do
   void describe(nlohmann::json& out) const;
 
  private:
+  // A thread that lends its data.
+  struct Parked {
+    uint64_t thread_pointer = 0;
+    Address stack = 0;
+    bool lent = false;  // to a call that is under way
+  };
+
+  unsigned unit_number(const Core& core) const;
+
   Pages& pages_;
   const bool parked_needed_;
-  SupportCore unit_;
-  uint64_t thread_pointer_ = 0;
-  Address stack_ = 0;
-  bool lent_ = false;  // to a call that is under way
+  const unsigned main_cores_;
+  std::deque<SupportCore> units_;
+  std::vector<Parked> parked_;  // by unit
   std::vector<MemoryAccess> moved_;
   Block return_;
+  Block store_result_;
 
   uint64_t before_ready_ = 0;  // calls at their own cores: before there was a parked thread,
   uint64_t beside_ = 0;        // while another one waited,

@@ -147,7 +147,8 @@ void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
 void Simulation::enter_allocator(GuestThread& thread, const TranslatedBlock& block) {
   thread.calls.enter(block.function, now(thread), in_kernel(*thread.core), thread.instructions);
   if (offload_ != nullptr) {
-    thread.captured = offload_->begin(block.function, block.block.start, thread.calls.slot(), thread.registers);
+    thread.captured =
+        offload_->begin(block.function, *thread.core, block.block.start, thread.calls.slot(), thread.registers);
   }
 }
 
@@ -159,7 +160,7 @@ void Simulation::park(GuestThread& thread, uint64_t thread_pointer) {
     bracket_.refuse("this build of QEMU keeps the program's thread pointer elsewhere; 7.2 of Debian 12 is known");
   }
   offload_->park(thread.registers);
-  parked_ = &thread;
+  parked_.push_back(&thread);
 }
 
 void Simulation::record(GuestThread& thread, Address next) {
@@ -192,25 +193,34 @@ void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& blo
   offload_->restore(*call, thread.registers);
   if (!call->recording) return;
   Core& core = *thread.core;
-  SupportCore& unit = offload_->unit();
+  SupportCore& unit = offload_->unit_of(*call);
+  const Service service = Offload::service_of(call->function);
+  const Cycles room = when_decided(thread, block, unit, [&] { return unit.channel().room(core.index(), service); });
+  if (room > core.now()) core.spend(room - core.now(), Cause::kUnit);
   Call data;
-  const Cycles asked = core.resumes();
   const uint64_t number = offload_->ask(*call, core, at(thread.registers, GuestRegister::kRax), data);
   Cycles when = 0;
   if (Offload::needs_answer(call->function)) {
-    std::optional<Cycles> answer = unit.answer(number);
-    while (!answer) {
-      // Who else asks until then has a part in who goes first.
-      const Cycles next = unit.decides_next();
-      const Cycles link = unit.arrival(0);
-      if (next > asked + link && !block.alone) wait_for_others(thread, next - link);
-      unit.advance(next);
-      answer = unit.answer(number);
-    }
-    when = *answer;
+    when = when_decided(thread, block, unit, [&] { return unit.answer(number); });
   }
   offload_->answer(*call, core, when, data, block.block.start);
   communications_ = memory_.communications();
+}
+
+// What the unit says as soon as it is decided.
+template <class Ask>
+Cycles Simulation::when_decided(GuestThread& thread, const TranslatedBlock& block, SupportCore& unit, Ask&& ask) {
+  const Cycles since = thread.core->resumes();
+  std::optional<Cycles> said = ask();
+  while (!said) {
+    // Who else asks until then has a part in who goes first.
+    const Cycles next = unit.decides_next();
+    const Cycles delay = unit.channel().least_delay();
+    if (next > since + delay && !block.alone) wait_for_others(thread, next - delay);
+    unit.advance(next);
+    said = ask();
+  }
+  return *said;
 }
 
 void Simulation::wait_for_others(GuestThread& thread, Cycles until) {
@@ -294,7 +304,7 @@ unsigned Simulation::interrupt_others(const GuestThread& thread, Cycles cycles) 
 // --- results --------------------------------------------------------------------------------------------------------
 
 void Simulation::finish() {
-  if (offload_ != nullptr) offload_->unit().advance(SupportCore::kNoTime - 1);
+  if (offload_ != nullptr) offload_->finish();
 }
 
 uint64_t Simulation::instructions() const {

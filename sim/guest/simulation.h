@@ -158,7 +158,7 @@ class Simulation final : private Clock {
   // The sequences of the thread whose data it sees now.
   Restartable& sequences_seen_by(GuestThread& thread) {
     const bool lent = thread.captured != nullptr && thread.captured->own_thread_pointer != 0;
-    return lent ? parked_->sequences : thread.sequences;
+    return lent ? parked_[thread.captured->unit]->sequences : thread.sequences;
   }
 
   // --- results
@@ -193,6 +193,8 @@ class Simulation final : private Clock {
   bool in_captured_call(GuestThread& thread, TranslatedBlock& block);
   void record(GuestThread& thread, Address next);
   void finish_captured(GuestThread& thread, const TranslatedBlock& block);
+  template <class Ask>
+  Cycles when_decided(GuestThread& thread, const TranslatedBlock& block, SupportCore& unit, Ask&& ask);
   // The thread waits, and keeps its core, until no core is further behind than this time.
   void wait_for_others(GuestThread& thread, Cycles until);
 
@@ -202,7 +204,7 @@ class Simulation final : private Clock {
   MemorySystem memory_;
   std::deque<Core> cores_;
   std::unordered_set<Address> handlers_;
-  GuestThread* parked_ = nullptr;     // it never ends
+  std::vector<GuestThread*> parked_;  // by unit; they never end
   std::unique_ptr<Offload> offload_;  // where the machine has a unit for it
   Scheduler scheduler_;
   std::atomic<bool> attention_{false};  // the running thread should look around

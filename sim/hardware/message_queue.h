@@ -42,6 +42,13 @@ class MessageQueue {
   size_t size() const { return waiting_.size(); }
   bool full() const { return waiting_.size() >= entries_; }
   bool overflows() const { return waiting_.size() > entries_; }
+  // When the first of those that wait came. Not of an empty one.
+  Cycles oldest() const { return waiting_.front().came; }
+  // Each that waits, in the order of coming: visit(core, when it came).
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (const Entry& entry : waiting_) visit(entry.core, entry.came);
+  }
 
   // In the order of time, but that a request may be told of late: it came at `at`, before what was counted already.
   void push(Request request, unsigned core, Cycles at) {
@@ -57,10 +64,12 @@ class MessageQueue {
   }
 
   // Of those in the queue itself. Not of an empty one.
-  Request take(Cycles at) {
+  Request take(Cycles at) { return take(at, next_core_); }
+  // The same, where it is that core's turn.
+  Request take(Cycles at, unsigned turn) {
     count_until(at);
     const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min<size_t>(entries_, waiting_.size()));
-    const auto behind = [&](const Entry& entry) { return (entry.core + cores_ - next_core_) % cores_; };
+    const auto behind = [&](const Entry& entry) { return (entry.core + cores_ - turn) % cores_; };
     const auto chosen =
         std::min_element(waiting_.begin(), end, [&](auto& a, auto& b) { return behind(a) < behind(b); });
     next_core_ = (chosen->core + 1) % cores_;

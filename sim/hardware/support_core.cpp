@@ -1,8 +1,11 @@
-// SpeedMalloc's support core: see support_core.h.
+// A core that runs the allocator's calls: see support_core.h.
 #include "hardware/support_core.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "hardware/shared_memory.h"
+#include "hardware/signals.h"
 
 namespace annex::sim {
 
@@ -10,30 +13,30 @@ namespace {
 
 constexpr Register kResultRegister = kFirstInteger;  // rax
 
-// Memory that queues overflow to: no program's, and large enough for all that may wait.
-constexpr Address kReserved = Address{1} << 47;
-constexpr Address kReservedLines = 1 << 16;
+std::unique_ptr<Channel> channel_of(const SupportCoreParameters& parameters, Cluster cluster, MemorySystem& memory) {
+  if (parameters.requests == "memory") return std::make_unique<SharedMemory>(parameters, cluster);
+  return std::make_unique<Signals>(parameters, cluster, memory);
+}
 
 }  // namespace
 
-SupportCore::SupportCore(const SupportCoreParameters& parameters, unsigned main_cores, Core& core, MemorySystem& memory)
-    : link_(parameters.link),
-      reply_when_known_(parameters.reply == "when-known"),
+SupportCore::SupportCore(const SupportCoreParameters& parameters, Cluster cluster, Core& core, MemorySystem& memory)
+    : reply_when_known_(parameters.reply == "when-known"),
       costs_nothing_(parameters.service == "none"),
       core_(core),
-      memory_(memory),
-      mallocs_(parameters.queue, main_cores),
-      frees_(parameters.queue, main_cores) {}
+      channel_(channel_of(parameters, cluster, memory)) {}
 
-uint64_t SupportCore::request(Service service, unsigned from, Cycles issued, Call call) {
+uint64_t SupportCore::request(Service service, unsigned from, Channel::Asked asked, Call call) {
   statistics_.steps += call.steps();
-  coming_.push_back({arrival(issued), {service, from, next_number_, issued, std::move(call)}});
+  if (service == Service::kAllocate) statistics_.asking += asked.arrival - asked.issued;
+  coming_.push_back({asked.arrival, {service, from, next_number_, asked.issued, std::move(call)}});
   std::push_heap(coming_.begin(), coming_.end(), Later{});
   return next_number_++;
 }
 
 Cycles SupportCore::next_start() const {
-  return mallocs_.empty() && frees_.empty() ? kNoTime : std::max(now_, core_.now());
+  const Cycles start = channel_->next_start(core_.now());
+  return start == kNoTime ? kNoTime : std::max(now_, start);
 }
 
 Cycles SupportCore::decides_next() const { return std::min(next_arrival(), next_start()); }
@@ -63,36 +66,36 @@ std::optional<Cycles> SupportCore::answer(uint64_t number) {
 void SupportCore::take_in() {
   std::pop_heap(coming_.begin(), coming_.end(), Later{});
   const Cycles arrival = coming_.back().arrival;
-  Request request = std::move(coming_.back().request);
+  CallRequest request = std::move(coming_.back().request);
   coming_.pop_back();
   // After what was decided without it.
   if (arrival < now_) ++statistics_.told_late;
   now_ = std::max(now_, arrival);
-  const unsigned from = request.from;
-  Queue& queue = queue_of(request.service);
-  if (queue.full()) memory_.write_uncached(kReserved + request.number % kReservedLines * 64, now_);
-  queue.push(std::move(request), from, arrival);
+  channel_->arrive(std::move(request), arrival);
 }
 
 void SupportCore::serve(Cycles at) {
-  Queue& queue = mallocs_.empty() ? frees_ : mallocs_;
-  const bool more = queue.overflows();
-  const Request request = queue.take(at);
-  if (more) memory_.read_uncached(kReserved + queue.statistics().taken % kReservedLines * 64, at);
+  const CallRequest request = channel_->take(core_.now(), at);
   core_.idle_until(at);
+  channel_->begin(core_, request);
+  const Cycles begun = std::max(at, core_.now());
   if (costs_nothing_) {
     statistics_.replayed += request.call.steps();
   } else {
     run(request.call);
   }
-  const Cycles end = std::max(at, core_.now());
+  const Cycles end = std::max(begun, core_.now());
+  const bool answers = request.service == Service::kAllocate;
+  Cycles known = end;
+  if (answers && reply_when_known_ && !costs_nothing_) known = std::clamp(core_.ready(kResultRegister), begun, end);
   ++statistics_.served;
   statistics_.service += end - at;
-  if (request.service != Service::kAllocate) return;
-  const Cycles known = reply_when_known_ ? std::clamp(core_.ready(kResultRegister), at, end) : end;
+  if (!answers) return;
+  const Cycles had = channel_->answer(core_, request, known);
   statistics_.reply += known - at;
-  answers_[request.number] = known + link_;
-  statistics_.asked_to_answered += known + link_ - request.issued;
+  statistics_.answering += had - known;
+  statistics_.asked_to_answered += had - request.issued;
+  answers_[request.number] = had;
 }
 
 // What ends the call is no return here: the next request's address follows.
@@ -116,8 +119,8 @@ void SupportCore::describe(nlohmann::json& out) const {
         group, [&](const char* name, uint64_t value, const char*) { to[name] = value; });
   };
   add(out, statistics_);
-  add(out["malloc_queue"], mallocs_.statistics());
-  add(out["free_queue"], frees_.statistics());
+  add(out["malloc_queue"], channel_->mallocs());
+  add(out["free_queue"], channel_->frees());
   out["core"] = core_.index();
 }
 

@@ -61,6 +61,8 @@ class Core : private CoreWindow {
   Cycles ask_unit(Address at, Register argument, Origin origin);
   // It has its result then, and retires not before.
   void answer(Register result, Cycles at, Cause waited_for);
+  // When all that it has stored is written.
+  Cycles written() const { return written_; }
   // When the last value that was written to the register is there.
   Cycles ready(Register value) const { return ready_[value]; }
 

@@ -128,6 +128,10 @@ std::vector<std::string> problems_of(const Machine& machine) {
                     "contain",
                     machine.llc.bytes, machine.all_cores(), own));
   }
+  if (machine.support_core.cores > machine.thread_cores()) {
+    problems.push_back(fmt::format("support_core: cores = {} is more than the {} cores that they serve",
+                                   machine.support_core.cores, machine.thread_cores()));
+  }
   if (machine.all_cores() > kMaxCores) {
     problems.push_back(fmt::format("{} cores of all kinds, more than {}", machine.all_cores(), kMaxCores));
   }

@@ -320,8 +320,13 @@ struct SystemParameters {
 // beside these, as of any kind: [support_core.core], [support_core.l1d] and so on.
 struct SupportCoreParameters {
   uint32_t cores = 0;
+  std::string requests = "queues";
   uint32_t link = 8;
   uint32_t queue = 128;
+  uint32_t register_buffer = 16;
+  uint32_t registers = 8;
+  std::string publish = "locked";
+  uint32_t poll = 2;
   std::string reply = "when-known";
   std::string service = "run";
   std::string context = "parked";
@@ -330,12 +335,25 @@ struct SupportCoreParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("cores", self.cores, 0, 1, "cores", "that run the allocator's calls; 0: the cores that make them do",
-          "SpeedMalloc Table 2: 1");
+    visit("cores", self.cores, 0, 64, "cores",
+          "that run the allocator's calls, each for as many main cores; 0: the cores that make them do",
+          "SpeedMalloc Table 2: 1; its 6.5: one a cluster");
+    visit("requests", self.requests, Choices{"queues", "signals", "memory"},
+          "how requests come: signals to hardware message queues, signals alone, or shared memory that is polled",
+          "SpeedMalloc 5.2, 4.1, 6.4.2");
     visit("link", self.link, 0, 100000, "cycles", "of a signal between a main core and this one",
           "SpeedMalloc Table 2");
-    visit("queue", self.queue, 1, 65536, "requests", "in hardware that allocate, and as many that free",
+    visit("queue", self.queue, 1, 65536, "requests",
+          "in hardware that allocate, and as many that free; in shared memory, that free, of a core",
           "SpeedMalloc Table 2");
+    visit("register_buffer", self.register_buffer, 0, 4096, "processes", "whose system registers are kept for signals",
+          "SpeedMalloc 5.2; the number is assumed");
+    visit("registers", self.registers, 0, 10000, "cycles", "that they take on the link where they are not kept",
+          "assumed");
+    visit("publish", self.publish, Choices{"locked", "store"},
+          "how a main core says that its request is in shared memory", "SpeedMalloc 6.4.2: atomic instructions");
+    visit("poll", self.poll, 0, 10000, "cycles", "to look at a place in shared memory that has not changed",
+          "assumed: load, compare and branch at two a cycle");
     visit("reply", self.reply, Choices{"when-known", "at-end"},
           "when the end signal leaves: as the result is known, or when the call is done", "SpeedMalloc 4.1");
     visit("service", self.service, Choices{"run", "none"}, "what a call costs there: what it takes, or no time at all",

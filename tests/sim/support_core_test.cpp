@@ -34,7 +34,7 @@ struct Rig {
       : machine(m),
         memory(machine),
         core(machine.cores, machine, memory),
-        unit(machine.support_core, machine.cores, core, memory) {
+        unit(machine.support_core, {0, machine.cores}, core, memory) {
     // A chain of ten additions that ends in the result, and `after` more that don't matter to it.
     block.start = block.last = 0x400000;
     block.fall_through = 0x400040;
@@ -52,10 +52,16 @@ struct Rig {
     call.add(block, {}, block.fall_through);
     return call;
   }
+  static Cycles arrival(Cycles issued) { return issued + kLink; }
+  uint64_t request(Service service, unsigned from, Cycles issued) {
+    return unit.request(service, from, {issued, arrival(issued)}, call());
+  }
+  const QueueStatistics& mallocs() const { return unit.channel().mallocs(); }
+  const QueueStatistics& frees() const { return unit.channel().frees(); }
   // Of an allocation alone: from its issue to its answer.
   Cycles alone(Cycles issued) {
-    const uint64_t number = unit.request(Service::kAllocate, 0, issued, call());
-    unit.advance(unit.arrival(issued));
+    const uint64_t number = request(Service::kAllocate, 0, issued);
+    unit.advance(arrival(issued));
     return unit.answer(number).value() - issued;
   }
 
@@ -75,7 +81,7 @@ TEST(SupportCore, AnAllocationThatFindsNobodyTakesLinkServiceAndLink) {
   EXPECT_EQ(took, kLink + service + kLink);
   // The pipeline fills, then the chain.
   EXPECT_EQ(service, rig.machine.others[0].core.front_end + 1 + 10);
-  EXPECT_EQ(rig.unit.mallocs().waited, 0u);
+  EXPECT_EQ(rig.mallocs().waited, 0u);
 }
 
 TEST(SupportCore, TheAnswerLeavesWhenTheResultIsKnown) {
@@ -99,20 +105,20 @@ TEST(SupportCore, WhoAllocatesGoesBeforeWhoFrees) {
   Rig rig;
   rig.alone(1000);
   std::vector<uint64_t> frees;
-  rig.unit.request(Service::kFree, 0, 50000, rig.call());
-  rig.unit.request(Service::kFree, 0, 50001, rig.call());
-  rig.unit.request(Service::kFree, 0, 50002, rig.call());
-  const uint64_t malloc = rig.unit.request(Service::kAllocate, 1, 50003, rig.call());
-  rig.unit.advance(rig.unit.arrival(50003));
+  rig.request(Service::kFree, 0, 50000);
+  rig.request(Service::kFree, 0, 50001);
+  rig.request(Service::kFree, 0, 50002);
+  const uint64_t malloc = rig.request(Service::kAllocate, 1, 50003);
+  rig.unit.advance(rig.arrival(50003));
   EXPECT_FALSE(rig.unit.answer(malloc));  // it waits for the first free
   const Cycles next = rig.unit.decides_next();
   rig.unit.advance(next);
   const auto answer = rig.unit.answer(malloc);
   ASSERT_TRUE(answer);
-  EXPECT_EQ(rig.unit.mallocs().waited, next - rig.unit.arrival(50003));
-  EXPECT_EQ(rig.unit.frees().taken, 1u);
-  rig.unit.advance(SupportCore::kNoTime - 1);
-  EXPECT_EQ(rig.unit.frees().taken, 3u);
+  EXPECT_EQ(rig.mallocs().waited, next - rig.arrival(50003));
+  EXPECT_EQ(rig.frees().taken, 1u);
+  rig.unit.advance(kNoTime - 1);
+  EXPECT_EQ(rig.frees().taken, 3u);
 }
 
 TEST(SupportCore, OneWithFreeServiceAnswersAfterTwoLinks) {
@@ -129,17 +135,17 @@ TEST(SupportCore, EveryBlockIsRunOnceAndQueuesObeyLittlesLaw) {
   for (unsigned i = 0; i < 1000; ++i) {
     const Service service = i % 3 == 0 ? Service::kAllocate : Service::kFree;
     const Cycles issued = 1000 + i * 5;
-    const uint64_t number = rig.unit.request(service, i % 4, issued, rig.call());
+    const uint64_t number = rig.request(service, i % 4, issued);
     if (service == Service::kAllocate) waiting.push_back(number);
-    rig.unit.advance(rig.unit.arrival(issued));
+    rig.unit.advance(rig.arrival(issued));
   }
-  rig.unit.advance(SupportCore::kNoTime - 1);
+  rig.unit.advance(kNoTime - 1);
   for (const uint64_t number : waiting) EXPECT_TRUE(rig.unit.answer(number));
   EXPECT_EQ(rig.unit.statistics().served, 1000u);
   EXPECT_EQ(rig.unit.statistics().replayed, rig.unit.statistics().steps);
-  EXPECT_GT(rig.unit.frees().overflowed, 0u);
-  EXPECT_GE(rig.memory.dram().writes, rig.unit.frees().overflowed);
-  for (const QueueStatistics& queue : {rig.unit.mallocs(), rig.unit.frees()}) {
+  EXPECT_GT(rig.frees().overflowed, 0u);
+  EXPECT_GE(rig.memory.dram().writes, rig.frees().overflowed);
+  for (const QueueStatistics& queue : {rig.mallocs(), rig.frees()}) {
     EXPECT_EQ(queue.taken, queue.requests);
     EXPECT_EQ(queue.area, queue.waited);
   }
@@ -148,12 +154,12 @@ TEST(SupportCore, EveryBlockIsRunOnceAndQueuesObeyLittlesLaw) {
 TEST(SupportCore, WhatAnAllocationTakesIsLinksWaitAndService) {
   Rig rig(4);
   for (unsigned i = 0; i < 200; ++i) {
-    rig.unit.request(Service::kAllocate, i % 4, 1000 + i, rig.call());
-    rig.unit.advance(rig.unit.arrival(1000 + i));
+    rig.request(Service::kAllocate, i % 4, 1000 + i);
+    rig.unit.advance(rig.arrival(1000 + i));
   }
-  rig.unit.advance(SupportCore::kNoTime - 1);
+  rig.unit.advance(kNoTime - 1);
   const SupportStatistics& s = rig.unit.statistics();
-  EXPECT_EQ(s.asked_to_answered, 200 * 2 * kLink + rig.unit.mallocs().waited + s.reply);
+  EXPECT_EQ(s.asked_to_answered, 200 * 2 * kLink + rig.mallocs().waited + s.reply);
 }
 
 }  // namespace

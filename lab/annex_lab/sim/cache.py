@@ -89,11 +89,10 @@ def ingredients(
 
     try:
         parameters = run.parameters(machine)
-        parked = run.parked(parameters)
         return {
             "format": FORMAT,
             "simulator": digest(run.PLUGIN),
-            "parked": digest(Path(parked)) if parked else None,
+            "parked": digest(run.PARKED) if run.parked(parameters) else None,
             "machine": parameters,
             "qemu": [qemu, run.CPU],
             "program": [digest(Path(guest.argv[0])), _libraries(guest.argv[0])],

@@ -85,10 +85,10 @@ def parameters(machine: Path, build: Build = OURS) -> dict:
     return json.loads(done.stdout)
 
 
-def parked(machine: dict) -> str:
-    """What is preloaded beside the allocator where a support core runs its calls; empty: nothing."""
+def parked(machine: dict) -> int:
+    """How many threads lend their data to the calls of as many support cores (sim/qemu/parked.c)."""
     unit = machine.get("support_core", {"cores": 0})  # older builds have none
-    return str(PARKED) if unit["cores"] and unit["context"] == "parked" else ""
+    return unit["cores"] if unit["cores"] and unit["context"] == "parked" else 0
 
 
 def _system_root(folder: Path, machine: dict, tell_clock: bool) -> Path:
@@ -143,7 +143,10 @@ def run(
     if lock_step:
         argv.append("-singlestep")
     settings = dict(guest.env)
-    if library := " ".join(filter(None, (guest.library, parked(whole)))):
+    lenders = parked(whole)
+    if lenders > 1:
+        settings["ANNEX_PARKED"] = str(lenders)
+    if library := " ".join(filter(None, (guest.library, str(PARKED) if lenders else ""))):
         settings["LD_PRELOAD"] = library
     else:
         argv += ["-U", "LD_PRELOAD"]

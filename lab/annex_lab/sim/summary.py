@@ -77,21 +77,22 @@ def _allocator(results: dict) -> Table:
 
 def _support_core(results: dict) -> Table:
     unit = results["support_core"]
-    core = results["cores"][unit["core"]]
+    cores = results["cores"][unit["core"] :][: len(unit["each"])]
     mains = results["cores"][: results["machine"]["thread_cores"]]
     served = max(unit["served"], 1)
     answered = max(unit["malloc_queue"]["taken"], 1)
-    table = _table("the support core", "", "")
+    table = _table("the support core" if len(cores) == 1 else f"the {len(cores)} support cores", "", "")
     table.add_row("calls run there", f"{unit['served']:,}", f"{unit['service'] / served:.1f} cycles each")
     kept = unit["at_their_own_cores"]
     reasons = ", ".join(f"{count:,} {why.replace('_', ' ')}" for why, count in kept.items() if count)
     table.add_row("calls at their own cores", f"{sum(kept.values()):,}", reasons)
-    table.add_row("busy", f"{core['busy_cycles']:,}", _per_cent(core["busy_cycles"], results["cycles"]))
-    waits, links = unit["malloc_queue"]["waited"] / answered, 2 * results["machine"]["support_core"]["link"]
+    busy = sum(core["busy_cycles"] for core in cores)
+    table.add_row("busy", f"{busy:,}", _per_cent(busy, results["cycles"] * len(cores)))
+    ways, waits = unit["asking"] + unit["answering"], unit["malloc_queue"]["waited"]
     table.add_row(
-        "mallocstart to pointer",
+        "malloc to pointer",
         f"{unit['asked_to_answered'] / answered:.1f} cycles",
-        f"{links} links, {waits:.1f} queue, {unit['reply'] / answered:.1f} service",
+        f"{ways / answered:.1f} there and back, {waits / answered:.1f} queue, {unit['reply'] / answered:.1f} service",
     )
     waiting = sum(of["cycles"]["unit"] for main in mains for of in (main["program"], main["allocator"]))
     table.add_row(

@@ -1,0 +1,67 @@
+// Signals, queued or not: see signals.h.
+#include "hardware/signals.h"
+
+#include <algorithm>
+
+namespace annex::sim {
+
+namespace {
+
+constexpr Register kRax = kFirstInteger;      // rax
+constexpr Register kRdi = kFirstInteger + 7;  // rdi
+
+// Memory that queues overflow to: large enough for all that may wait.
+constexpr Address kReserved = kUnitMemory;
+constexpr Address kReservedLines = 1 << 16;
+constexpr Address line_number(uint64_t of) { return kReserved + of % kReservedLines * 64; }
+
+constexpr uint32_t kOne = 1;
+
+}  // namespace
+
+Signals::Signals(const SupportCoreParameters& parameters, Cluster cluster, MemorySystem& memory)
+    : Channel(parameters.queue, cluster),
+      queued_(parameters.requests == "queues"),
+      link_(parameters.link),
+      registers_(parameters.registers),
+      keeps_registers_(parameters.register_buffer > 0),
+      memory_(memory),
+      room_(cluster.cores, kOne) {}
+
+std::optional<Cycles> Signals::room(unsigned from, Service) const {
+  if (queued_) return 0;
+  const std::optional<Cycles> accepted = room_.of(place_of(from));
+  return accepted && *accepted > 0 ? *accepted + link_ : accepted;
+}
+
+Channel::Asked Signals::ask(Core& main, Service service, Address entry) {
+  const Cycles issued = main.ask_unit(entry, kRdi, Origin::kAllocator);
+  if (service == Service::kFree) main.answer(kNoRegister, issued + 1, Cause::kBase);
+  const Cycles sent = has_registers_ && keeps_registers_ ? 0 : registers_;
+  has_registers_ = true;
+  if (!queued_) room_.asked(place_of(main.index()));
+  return {issued, issued + link_ + sent};
+}
+
+void Signals::have_answer(Core& main, Cycles when) { main.answer(kRax, when, Cause::kUnit); }
+
+void Signals::arrive(CallRequest request, Cycles at) {
+  const unsigned from = place_of(request.from);
+  Queue& queue = queue_of(request.service);
+  if (queued_ && queue.full()) memory_.write_uncached(line_number(request.number), at);
+  queue.push(std::move(request), from, at);
+}
+
+Cycles Signals::next_start(Cycles idle_from) const { return mallocs_.empty() && frees_.empty() ? kNoTime : idle_from; }
+
+CallRequest Signals::take(Cycles, Cycles at) {
+  const bool free_first = mallocs_.empty() || (!queued_ && !frees_.empty() && frees_.oldest() < mallocs_.oldest());
+  Queue& queue = free_first ? frees_ : mallocs_;
+  const bool more = queued_ && queue.overflows();
+  CallRequest request = queue.take(at);
+  if (more) memory_.read_uncached(line_number(queue.statistics().taken), at);
+  if (!queued_) room_.taken(place_of(request.from), at);
+  return request;
+}
+
+}  // namespace annex::sim
