@@ -33,7 +33,7 @@ class Crew {
   void run_all(Work work, void* argument);
 
   Ledger& ledger(std::size_t member) { return ledgers_[member]; }
-  bool live(const void* start) const;
+  bool live(const void* start) const;  // a member's block, or one of libc's, starts there
 
  private:
   struct Member {

@@ -55,7 +55,6 @@ class Ledger {
   // Hands `count` blocks to another ledger, whose thread will free them.
   void pass_to(Ledger* other, Random* random, std::size_t count);
   const char* problem() const { return problem_; }
-  void forget_freed() { freed_count_ = 0; }
 
   std::size_t held() const { return held_count_; }
   const Held& held(std::size_t index) const { return held_[index]; }

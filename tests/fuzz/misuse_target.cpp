@@ -58,9 +58,6 @@ Query look(const void* address, std::size_t block_size = 0, std::size_t nth_free
   return query;
 }
 
-// Of a slab in whose unused part libc has no block: a new thread's dtv is between these sizes.
-bool shared_with_libc(const annex_region& slab) { return slab.block_size > 256 && slab.block_size <= 512; }
-
 // --- kinds ----------------------------------------------------------------------------------------------------------
 
 // A block that a member holds; nullptr where nobody holds any.
@@ -125,7 +122,7 @@ const Held* first_of_new_slab(Random* random, Crew* crew, std::size_t most_bytes
     const Held* block = crew->ledger(0).allocate_plainly(random, bytes);
     if (block == nullptr) return nullptr;
     const annex_region slab = look(block->start).found;
-    if (slab.start == block->start && slab.block_size == bytes && !shared_with_libc(slab)) return block;
+    if (slab.start == block->start && slab.block_size == bytes) return block;
   }
   return nullptr;
 }
@@ -142,7 +139,7 @@ Target unmade(Random* random, Crew* crew) {
   const Held* block = random->chance(50) ? first_of_new_slab(random, crew, 24576) : draw_held(random, crew);
   if (block == nullptr) return {};
   const annex_region slab = look(block->start).found;
-  if (slab.kind != ANNEX_REGION_SLAB || slab.blocks < 3 || shared_with_libc(slab)) return {};
+  if (slab.kind != ANNEX_REGION_SLAB || slab.blocks < 3) return {};
   const std::size_t at = slab.blocks - 1 - random->below(std::min<std::size_t>(slab.blocks / 2, 8));
   return {Wrong::kUnmade, plus(slab.start, at * slab.block_size), slab.block_size};
 }

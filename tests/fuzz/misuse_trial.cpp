@@ -18,6 +18,7 @@
 #include "annex/annex.h"
 #include "common/opaque.h"
 #include "fuzz/misuse_crew.h"
+#include "fuzz/misuse_libc.h"
 #include "fuzz/misuse_target.h"
 
 #ifdef ANNEX_TEST_REPLACED
@@ -115,6 +116,9 @@ void traffic(Trial* trial) {
   const bool in_turns = random.chance(50);
   const std::size_t threads = threaded ? random.between(1, random.chance(20) ? Crew::kMost - 1 : 3) : 0;
   for (std::size_t i = 0; i < threads; ++i) crew.start();
+#ifdef ANNEX_TEST_REPLACED
+  if (threaded && !libc_took_any()) broken(trial->record, "what libc takes for a thread is not seen");
+#endif
   if (random.chance(40)) wake_support_thread();
   const std::size_t rounds = random.between(1, 6);
   trial->most_steps = random.chance(10) ? 4 * kMostSteps : random.between(10, kMostSteps);
