@@ -17,6 +17,7 @@ from annex_lab import native, paths, programs
 from annex_lab.programs import inputs
 from annex_lab.programs.model import Command, Context
 from annex_lab.sim import cache, campaign, guest, kernel_costs, machines, run, summary, validation
+from annex_lab.sim.energy import cli as energy
 
 console = Console(stderr=True)
 
@@ -294,4 +295,5 @@ def register(app: typer.Typer) -> None:
     app.command("validate")(validate)
     app.command("sim")(sim)
     app.command("sim-report")(campaign.sim_report)
+    app.command("energy")(energy.energy)
     app.command("kernel-costs")(kernel_costs.kernel_costs)

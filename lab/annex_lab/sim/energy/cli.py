@@ -1,0 +1,203 @@
+"""The command annex-lab energy."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from annex_lab.sim.energy import arrays, model
+from annex_lab.sim.energy.parameters import Drawn, Estimate, Quantity, UnknownParameter, draw, estimate
+
+FORMAT = "annex-energy 1"
+CHIP, WHOLE = "chip", "chip and memory"
+SAME = ("scale", "requested_threads", "seed")  # else a saving is of two different programs
+
+
+class _Unusable(Exception):
+    """The message says which file, and why."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    file: Path
+    results: dict
+    used: model.Used
+
+    @property
+    def program(self) -> str:
+        return self.results.get("workload") or " ".join(self.results.get("command", ["?"]))
+
+    @property
+    def name(self) -> str:
+        of = self.results
+        return f"{self.program}, {of.get('allocator', {}).get('name', '?')}, {of['machine'].get('name', '?')}"
+
+    def rows(self) -> list[tuple[str, Quantity, Quantity | None]]:
+        """What, its energy and its area: by component, and their sums."""
+        used = self.used
+        parts = [(name, used.energy[name], used.area.get(name)) for name in used.energy]
+        return [*parts, (CHIP, used.chip, used.chip_area), (WHOLE, used.whole, None)]
+
+
+def _read(file: Path, drawn: Drawn) -> _Run:
+    try:
+        results = json.loads(file.read_text())
+        if not isinstance(results, dict):
+            raise model.NoResult("not the results of annex-lab sim")
+        if "failure" in results:
+            raise model.NoResult("that run failed, and has no results")
+        return _Run(file, results, model.of(results, drawn))
+    except (OSError, model.NoResult, arrays.NoSuchArray) as why:
+        raise _Unusable(f"{file}: {why}") from None
+    except ValueError as why:
+        raise _Unusable(f"{file}: not JSON ({why})") from None
+
+
+def _fixed(settings: list[str]) -> dict[str, float]:
+    fixed = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        try:
+            fixed[name.strip()] = float(value)
+        except ValueError:
+            raise _Unusable(f"--set {setting}: must be NAME=NUMBER, as core.idle=0.5") from None
+    return fixed
+
+
+def savings(base: model.Used, used: model.Used) -> dict[str, Estimate]:
+    """Energy of the base / energy of the other: above 1, the other saves. Both from the same Drawn."""
+    return {CHIP: estimate(base.chip / used.chip), WHOLE: estimate(base.whole / used.whole)}
+
+
+# --- shown ----------------------------------------------------------------------------------------------------------
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
+
+
+def _shown(of: Estimate, scale: float = 1) -> str:
+    return f"{_number(of.value * scale)} \\[{_number(of.low * scale)}, {_number(of.high * scale)}]"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i == 0 else "right")
+    return table
+
+
+def _details(run: _Run) -> Table:
+    table = _table("", "mJ", "share", "W", "mm2")
+    for name, energy, area in run.rows():
+        share = estimate(energy / run.used.chip).value
+        table.add_row(
+            name,
+            _shown(estimate(energy), 1e3),
+            "" if name in (CHIP, WHOLE, model.MEMORY) else f"{100 * share:.2f} %",
+            _number(estimate(energy / run.used.seconds).value),
+            "" if area is None else _shown(estimate(area)),
+            style="bold" if name in (CHIP, WHOLE) else "",
+        )
+    return table
+
+
+def _compared(base: _Run, runs: list[_Run]) -> Table:
+    table = _table("base / this", "time", "energy: chip", WHOLE, "power: chip")
+    for run in runs:
+        found = savings(base.used, run.used)
+        power = estimate((base.used.chip / base.used.seconds) / (run.used.chip / run.used.seconds))
+        time = base.used.seconds / run.used.seconds
+        table.add_row(run.file.stem, f"{time:.3f}", _shown(found[CHIP]), _shown(found[WHOLE]), _shown(power))
+    return table
+
+
+def _warnings(base: _Run | None, runs: list[_Run]) -> list[str]:
+    found = []
+    for run in [*([base] if base else []), *runs]:
+        if not run.results.get("complete", True):
+            found.append(f"{run.file}: not the whole run")
+        if base is None:
+            continue
+        differing = [
+            name.removeprefix("requested_") for name in SAME if run.results.get(name) != base.results.get(name)
+        ]
+        if run.program != base.program:
+            differing.insert(0, "program")
+        if differing:
+            found.append(f"{run.file}: another {', '.join(differing)} than the base's")
+    return found
+
+
+def _as_json(base: _Run | None, runs: list[_Run], fixed: dict[str, float]) -> dict:
+    def one(run: _Run) -> dict:
+        seconds = run.used.seconds
+        about = {name: run.results.get(name) for name in ("workload", "scale", "seed", "simulator")}
+        document = {
+            "file": str(run.file),
+            "name": run.name,
+            **about,
+            "allocator": run.results.get("allocator", {}).get("name"),
+            "machine": run.results["machine"].get("name"),
+            "threads": run.results.get("requested_threads"),
+            "seconds": seconds,
+            "energy_j": {name: asdict(estimate(energy)) for name, energy, _ in run.rows()},
+            "power_w": {name: asdict(estimate(energy / seconds)) for name, energy, _ in run.rows()},
+            "area_mm2": {name: asdict(estimate(area)) for name, _, area in run.rows() if area is not None},
+        }
+        if base:
+            document["saving"] = {name: asdict(of) for name, of in savings(base.used, run.used).items()}
+        return document
+
+    return {
+        "format": FORMAT,
+        "set": fixed,
+        "base": one(base) if base else None,
+        "runs": [one(run) for run in runs],
+    }
+
+
+def energy(
+    results: Annotated[list[Path], typer.Argument(help="files that annex-lab sim --json wrote")],
+    against: Annotated[
+        Path | None, typer.Option(metavar="BASE.json", help="a run to compare with: what is saved, with its interval")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", help="a parameter of the model, fixed: core.idle=0.5; many times (energy/parameters.csv)"
+        ),
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="write the same here, with more digits")] = None,
+) -> None:
+    """Energy, mean power and area of simulated runs, by component, each with the interval that its parameters leave.
+
+    The intervals are of 95 %, of the parameters; the simulated times have an error of their own. What is saved against
+    a base is computed with the same parameters for both, so what they share cancels. docs/hardware-energy.md
+
+    Exit status: 2 where a file is no result.
+    """
+    console = Console(stderr=True)
+    try:
+        fixed = _fixed(settings or [])
+        drawn = draw(fixed)
+        base = _read(against, drawn) if against else None
+        runs = [_read(file, drawn) for file in results]
+    except (_Unusable, UnknownParameter) as why:
+        console.print(f"annex-lab energy: {why}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+    for warning in _warnings(base, runs):
+        console.print(f"annex-lab energy: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if json_file:
+        json_file.write_text(json.dumps(_as_json(base, runs, fixed), indent=1) + "\n")
+    out = Console(soft_wrap=True)
+    for run in [*([base] if base else []), *runs]:
+        out.print(f"[bold]{run.name}[/]: {1e3 * run.used.seconds:.3f} ms", highlight=False)
+        out.print(_details(run))
+        out.print()
+    if base:
+        out.print(_compared(base, runs))
