@@ -324,6 +324,17 @@ def test_the_command_says_what_is_saved(tmp_path):
     assert saving["low"] < saving["value"] < saving["high"]
 
 
+def test_what_each_parameter_leaves_open(tmp_path):
+    """Two runs that differ in micro-ops alone: what is static, and what a micro-op takes, are all that matters much."""
+    base = written(tmp_path, "base.json", worked(4_000_000, 2_000_000))
+    mine = written(tmp_path, "mine.json", worked(2_000_000, 2_000_000))
+    done = run(mine, "--against", base, "--by-parameter")
+    assert done.exit_code == 0, done.output
+    lines = done.output[done.output.index("one parameter alone") :].splitlines()
+    assert {line.split()[0] for line in lines[1:3]} == {"core.uop", "core.static"}
+    assert "support.power" not in done.output  # there is none
+
+
 def test_another_program_than_the_bases_is_said(tmp_path):
     other = results() | {"workload": "larson"}
     done = run(written(tmp_path, "a.json", other), "--against", written(tmp_path, "b.json", results()))

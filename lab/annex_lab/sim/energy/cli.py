@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from annex_lab.sim.energy import arrays, model
-from annex_lab.sim.energy.parameters import Drawn, Estimate, Quantity, UnknownParameter, draw, estimate
+from annex_lab.sim.energy.parameters import Drawn, Estimate, Quantity, UnknownParameter, draw, estimate, parameters
 
 FORMAT = "annex-energy 1"
 CHIP, WHOLE = "chip", "chip and memory"
@@ -76,12 +76,14 @@ def savings(base: model.Used, used: model.Used) -> dict[str, Estimate]:
 # --- shown ----------------------------------------------------------------------------------------------------------
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
+def _number(value: float, digits: int = 3) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}"
 
 
-def _shown(of: Estimate, scale: float = 1) -> str:
-    return f"{_number(of.value * scale)} \\[{_number(of.low * scale)}, {_number(of.high * scale)}]"
+def _shown(of: Estimate, scale: float = 1, digits: int = 2) -> str:
+    """The ends of the interval with so many digits."""
+    low, high = (_number(end * scale, digits) for end in (of.low, of.high))
+    return f"{_number(of.value * scale)} \\[{low}, {high}]"
 
 
 def _table(*headings: str) -> Table:
@@ -112,7 +114,29 @@ def _compared(base: _Run, runs: list[_Run]) -> Table:
         found = savings(base.used, run.used)
         power = estimate((base.used.chip / base.used.seconds) / (run.used.chip / run.used.seconds))
         time = base.used.seconds / run.used.seconds
-        table.add_row(run.file.stem, f"{time:.3f}", _shown(found[CHIP]), _shown(found[WHOLE]), _shown(power))
+        table.add_row(
+            run.file.stem, f"{time:.3f}", *(_shown(of, digits=3) for of in (found[CHIP], found[WHOLE], power))
+        )
+    return table
+
+
+def _by_parameter(base: dict, used: dict, fixed: dict[str, float]) -> list[tuple[str, Estimate]]:
+    """The chip's saving where only one parameter is drawn, and the others are nominal: widest interval first."""
+    nominal = {name: of.value for name, of in parameters().items()} | fixed
+    found = []
+    for name in parameters().keys() - fixed.keys():
+        drawn = draw({other: value for other, value in nominal.items() if other != name})
+        found.append((name, savings(model.of(base, drawn), model.of(used, drawn))[CHIP]))
+    return sorted(found, key=lambda one: (one[1].low - one[1].high, one[0]))
+
+
+def _moved(found: list[tuple[str, Estimate]]) -> Table:
+    table = _table("one parameter alone", "range", "energy: chip")
+    for name, saved in found:
+        if saved.high - saved.low < 0.001 * saved.value:
+            break
+        of = parameters()[name]
+        table.add_row(name, f"{of.low:g} to {of.high:g} {of.unit}", _shown(saved, digits=3))
     return table
 
 
@@ -172,6 +196,10 @@ def energy(
             "--set", help="a parameter of the model, fixed: core.idle=0.5; many times (energy/parameters.csv)"
         ),
     ] = None,
+    by_parameter: Annotated[
+        bool,
+        typer.Option("--by-parameter", help="with --against: what each parameter alone leaves open in what is saved"),
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="write the same here, with more digits")] = None,
 ) -> None:
     """Energy, mean power and area of simulated runs, by component, each with the interval that its parameters leave.
@@ -201,3 +229,7 @@ def energy(
         out.print()
     if base:
         out.print(_compared(base, runs))
+    for run in runs if base and by_parameter else []:
+        out.print()
+        out.print(f"[bold]{run.file.stem}[/]", highlight=False)
+        out.print(_moved(_by_parameter(base.results, run.results, fixed)))
