@@ -143,6 +143,28 @@ def test_the_last_level_is_a_slice_for_each_main_core():
     assert energy(of, model.LAST_LEVEL) == pytest.approx(dynamic * 1e-12 + 4 * piece.leakage_mw * 1e-6)
 
 
+def test_the_interconnect_carries_lines_with_their_requests():
+    of = results()
+    of["memory"]["llc"] = cache(by(load=1000))
+    of["memory"]["cores"][0]["coherence"]["transfers"] = {"program": 200}
+    of["memory"]["cores"][1]["l2"] |= {"write_backs": {"program": 30}, "prefetcher": {"issued": 70}}
+    edge = sum(model.area(of["machine"], PLAIN).values())[0] ** 0.5
+    bits = 1300 * (512 + NOMINAL["wire.request"])
+    assert energy(of, model.WIRES) == pytest.approx(
+        bits * NOMINAL["wire.energy"] * 1e-15 * NOMINAL["wire.distance"] * edge
+    )
+
+
+def test_a_prefetched_line_is_a_fill():
+    fetched, missed = results(), results()
+    fetched["memory"]["cores"][0]["l1d"]["prefetcher"] = {"issued": 10}
+    missed["memory"]["cores"][0]["l1d"]["misses"] = by(load=10)
+    for of in (fetched, missed):
+        assert energy(of, model.MAIN_CACHES) - energy(results(), model.MAIN_CACHES) == pytest.approx(
+            10 * 8 * arrays.find("l1", 32768, 8).write_pj * 1e-12
+        )
+
+
 def test_memory_by_hand():
     of = results()
     of["memory"]["dram"] = {"reads": 1000, "writes": 500, "row_opens": 10, "row_conflicts": 90}
