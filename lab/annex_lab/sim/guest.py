@@ -21,7 +21,7 @@ def find(program: str) -> Path:
     path = shutil.which(program)
     if path is None:
         raise NotFound(f"{program}: no such program")
-    return Path(path).resolve()
+    return Path(path).absolute()  # not resolved: programs of several names go by the one they are called by
 
 
 def _through_scripts(path: Path, arguments: list[str]) -> list[str]:
