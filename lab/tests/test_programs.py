@@ -184,3 +184,21 @@ def test_redis_is_measured_by_one_command(context):
         pytest.skip("redis is not installed (tools/apt-test.txt)")
     taken = sample.run(program, dataclasses.replace(context, scale=0.001), "")
     assert taken.score is not None and 0 < taken.score < 0.1 and taken.cpu_s > 0
+
+
+@pytest.mark.parametrize("command", ["lpush", "lpop", "spop"])
+def test_redis_replays_a_file_and_ends(context, command):
+    program = programs.choose("all", [f"redis-replay-{command}"])[0]
+    if program.missing() and not os.environ.get("ANNEX_REQUIRE_ALL"):
+        pytest.skip("redis is not installed (tools/apt-test.txt)")
+    context = dataclasses.replace(context, scale=0.02)
+    context.scratch.mkdir(parents=True)
+    program.prepare(context)
+    program.prepare(context)  # is there
+    argv = program.run(context).argv
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "ready to exit" in done.stdout, done.stdout
+    (file,) = context.data.rglob("*.aof")
+    assert file.read_text().lower().count("srem" if command == "spop" else command) == 2000
+    assert "Bad file format" not in done.stdout
+    assert [path.name for path in context.data.iterdir()] == [f"redis-replay-{command}-2000"]

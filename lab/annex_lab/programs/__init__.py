@@ -1,6 +1,6 @@
 """The programs that are measured: what they are (model), and the lists of them by kind."""
 
-from annex_lab.programs import parallel, servers, single, small, workloads
+from annex_lab.programs import parallel, replays, servers, single, small, workloads
 from annex_lab.programs.model import Program
 
 # The papers whose programs are here, or real ones that stand for theirs (SPEC's cannot be had freely).
@@ -27,7 +27,15 @@ class UnknownProgram(Exception):
 
 
 def all_programs() -> list[Program]:
-    lists = (single.PROGRAMS, workloads.SINGLE, small.PROGRAMS, parallel.PROGRAMS, servers.PROGRAMS, workloads.MULTI)
+    lists = (
+        single.PROGRAMS,
+        workloads.SINGLE,
+        small.PROGRAMS,
+        replays.PROGRAMS,
+        parallel.PROGRAMS,
+        servers.PROGRAMS,
+        workloads.MULTI,
+    )
     return [program for programs in lists for program in programs]
 
 
