@@ -23,10 +23,12 @@ from annex_lab.programs import inputs, own
 from annex_lab.programs.model import Context, Program
 from annex_lab.report import Report
 from annex_lab.sim import cli as sim_cli
+from annex_lab.sim.figures import cli as figures_cli
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 cli_results.register(app)
 sim_cli.register(app)
+figures_cli.register(app)
 console = Console(stderr=True)
 
 

@@ -1,0 +1,13 @@
+"""The papers' figures, made again from simulated runs: annex-lab figures.
+
+    runs      one simulated run by all that it depends on, and the file that its result is in
+    runner    runs that are left, some at a time; what is there is not run again
+    metrics   what a figure may ask of a run
+    values    ratios of them by workload and seed, and their means with intervals
+    cells     a number of a figure beside the paper's
+    figure    what a figure is: its runs, its cells, how it is drawn
+    draw, write   SVG; CSV, Markdown and the index
+    speedmalloc/  the figures of SpeedMalloc
+
+Each may import those above it.
+"""

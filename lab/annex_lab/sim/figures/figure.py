@@ -1,0 +1,58 @@
+"""What a figure is: the runs that it needs, the cells that come of them, how it is drawn."""
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from annex_lab.sim import machines
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.values import Results
+
+LEAST_SCALE = 0.0001  # of annex-lab sim
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is asked for: which part of the figures, how much work, how many seeds."""
+
+    scales: dict[str, float]  # by workload
+    allocators: tuple[str, ...]
+    workloads: tuple[str, ...] = ()  # only these; none: all
+    seeds: tuple[int, ...] = (1, 2, 3)
+    scale_factor: float = 1.0
+
+    def of(self, workloads: Iterable[str]) -> list[str]:
+        return [name for name in workloads if not self.workloads or name in self.workloads]
+
+    def among(self, allocators: Iterable[str]) -> list[str]:
+        return [name for name in allocators if name in self.allocators]
+
+    def run(
+        self, workload: str, allocator: str, threads: int, seed: int, hardware: str = "", settings: tuple[str, ...] = ()
+    ) -> Spec:
+        scale = max(LEAST_SCALE, self.scales[workload] * self.scale_factor)
+        return Spec(workload, allocator, threads, seed, scale, machines.for_threads(threads), hardware, settings)
+
+    def maker(
+        self, allocator: str, threads: int, hardware: str = "", settings: tuple[str, ...] = ()
+    ) -> Callable[[str, int], Spec]:
+        """The run by workload and seed."""
+        return lambda workload, seed: self.run(workload, allocator, threads, seed, hardware, settings)
+
+
+def each(make: Callable[[str, int], Spec], workloads: Iterable[str], seeds: Iterable[int]) -> list[Spec]:
+    return [make(workload, seed) for workload, seed in itertools.product(workloads, seeds)]
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str  # its number in the paper
+    title: str
+    reads: str  # how to read it: what is what, and what differs from the paper's
+    runs: Callable[[Choice], list[Spec]] = lambda choice: []
+    cells: Callable[[Choice, Results], list[Cell]] = lambda choice, results: []
+    drawn: str = "bars"  # or lines: rows are points of a line
+    unit: str = ""  # of what is drawn
+    pictured: Callable[[str], bool] = lambda panel: True  # the panels that are drawn; the others are tables only
+    missing: Callable[[], str] = lambda: ""  # why it cannot be made

@@ -1,0 +1,67 @@
+"""What a figure may ask of a run: numbers out of what annex-lab sim --json writes.
+
+Cores past `thread_cores` are a support core's: _main leaves them out, _all has them, too.
+"""
+
+from collections.abc import Callable
+
+SYNCHRONIZATION = ("atomic", "coherence")
+CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
+BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
+_ORIGINS = ("program", "allocator")
+
+
+def _cores(part: dict, main: bool) -> list[dict]:
+    return part["cores"][: part["machine"]["thread_cores"]] if main else part["cores"]
+
+
+def _l2_stalls(part: dict, main: bool) -> float:
+    """Cycles that cores waited for misses of the L2 (of a core without one: of its L1), each once."""
+    return sum(
+        core[origin]["miss_stalls"][blame] for core in _cores(part, main) for origin in _ORIGINS for blame in BLAMES
+    )
+
+
+def _atomics(part: dict, main: bool) -> float:
+    """Cycles of locked instructions, also where other instructions ran beside them."""
+    return sum(core[origin]["atomic_cycles"] for core in _cores(part, main) for origin in _ORIGINS)
+
+
+def _busy(part: dict, main: bool) -> float:
+    return sum(core["busy_cycles"] for core in _cores(part, main))
+
+
+def _allocator_synchronization(part: dict) -> float:
+    return sum(part["all"]["allocator"]["cycles"][cause] for cause in SYNCHRONIZATION)
+
+
+METRICS: dict[str, Callable[[dict], float]] = {
+    "cycles": lambda part: part["cycles"],  # from start to end
+    "instructions": lambda part: part["instructions"],
+    "busy_main": lambda part: _busy(part, True),
+    "busy_all": lambda part: _busy(part, False),
+    "l2_stalls_main": lambda part: _l2_stalls(part, True),
+    "l2_stalls_all": lambda part: _l2_stalls(part, False),
+    "atomics_main": lambda part: _atomics(part, True),
+    "atomics_all": lambda part: _atomics(part, False),
+    "allocator_synchronization": _allocator_synchronization,
+    "l2_misses": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in BLAMES),
+    "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
+    "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
+    "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
+    "average_resident": lambda part: part["memory"]["pages"]["average_resident"],
+}
+
+
+def energy(part: dict) -> dict[str, float]:
+    """Joules, and the least and most that they may be; nothing where the estimate is not built."""
+    try:
+        from annex_lab.sim import energy as estimate
+    except ImportError:
+        return {}
+    found = estimate.of(part)
+    return {"energy": found.joules, "energy_low": found.low, "energy_high": found.high}
+
+
+def measure(part: dict) -> dict[str, float]:
+    return {name: float(of(part)) for name, of in METRICS.items()} | energy(part)

@@ -1,0 +1,94 @@
+"""One simulated run of a figure: all that it depends on, the file that its result is in, the command that makes it."""
+
+import contextlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from annex_lab import allocators
+from annex_lab.sim import cache, machines, run
+
+
+@dataclass(frozen=True)
+class Spec:
+    workload: str
+    allocator: str
+    threads: int
+    seed: int
+    scale: float
+    machine: str
+    hardware: str = ""
+    settings: tuple[str, ...] = ()  # as of --set
+
+    @property
+    def part(self) -> str:
+        """The file of its result, below the folder of parts: two runs that differ in anything have two files."""
+        where = "+".join([self.machine, *filter(None, [self.hardware]), *self.settings])
+        return f"{self.workload}/{self.allocator}/{where}/{self.threads}t-seed{self.seed}-scale{self.scale:g}.json"
+
+    @property
+    def arguments(self) -> list[str]:
+        """Of annex-lab."""
+        words = ["sim", "--part", "--cached", "--workload", self.workload, "--allocator", self.allocator]
+        words += ["--threads", str(self.threads), "--seed", str(self.seed), "--scale", f"{self.scale:g}"]
+        words += ["--machine", self.machine]
+        words += ["--hardware", self.hardware] if self.hardware else []
+        return [*words, *(word for setting in self.settings for word in ("--set", setting))]
+
+    @property
+    def weight(self) -> float:
+        """About how long it takes, for the time left: calls that queue for a core are the slowest to simulate."""
+        dense = self.hardware and "support_core.service=none" not in self.settings
+        return 1 + self.threads * (0.6 if dense else 0.2)
+
+
+@dataclass(frozen=True)
+class Found:
+    part: dict | None  # of a run that came to its end
+    why: str = ""  # there is none
+    left: bool = False  # a call of the runner would run it
+
+
+class Parts:
+    """The results in a folder, each of them as good as a new one: of this simulator, allocator and these presets."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.simulator = cache.digest(run.PLUGIN)[:12] if run.PLUGIN.exists() else ""
+        self._presets = max((file.stat().st_mtime for file in machines.PRESETS.rglob("*.toml")), default=0.0)
+        self._libraries: dict[str, float] = {}
+
+    def file(self, spec: Spec) -> Path:
+        return self.folder / spec.part
+
+    def _newest_source(self, allocator: str) -> float:
+        """When the last of what a run reads was written: where that is after the run, annex-lab sim has to say
+        whether the change matters, which its own cache by content does in a second."""
+        if allocator not in self._libraries:
+            made = 0.0
+            with contextlib.suppress(allocators.Unavailable, OSError):
+                preload = allocators.find(allocator).preload
+                made = Path(preload).stat().st_mtime if preload else 0.0
+            self._libraries[allocator] = made
+        return max(self._libraries[allocator], self._presets)
+
+    def find(self, spec: Spec) -> Found:
+        if spec.hardware and spec.hardware not in machines.hardware():
+            return Found(None, f"hardware {spec.hardware} is not built yet")
+        file = self.file(spec)
+        try:
+            part, written = json.loads(file.read_text()), file.stat().st_mtime
+            if "failure" in part:  # of what may be there the next time: an allocator, a preset
+                return Found(None, part["failure"]["why"], left=True)
+            if part["simulator"] != self.simulator:
+                return Found(None, "of another build of the simulator", left=True)
+            if written < self._newest_source(spec.allocator):
+                return Found(None, "older than the allocator or the presets", left=True)
+            if part["complete"] and part["exit_status"] == 0:
+                return Found(part)
+            why = part["ended"] if part["ended"] != "exit" else f"the program failed ({part['exit_status']})"
+            return Found(None, why)
+        except FileNotFoundError:
+            return Found(None, "not run", left=True)
+        except (OSError, ValueError, KeyError, TypeError):
+            return Found(None, "its part cannot be read", left=True)

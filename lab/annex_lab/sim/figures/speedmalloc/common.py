@@ -1,0 +1,92 @@
+"""What the figures share: workloads and how much of their work is simulated, allocators, and the offloaded ones."""
+
+from collections.abc import Iterable
+
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice, each
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.values import Bounds, Column, Place, Results, Value, cells, of, over
+
+MANY = 16  # threads
+THREADS = (1, 2, 4, 8, 16)
+PEERS = ("jemalloc", "tcmalloc", "mimalloc3")
+OURS = "annex"
+ALLOCATORS = (*PEERS, OURS)
+SUPPORT = "speedmalloc"  # the hardware
+SIGNALS = ("support_core.service=none",)  # calls cost nothing beside the signals
+NOTHING = (*SIGNALS, "support_core.link=0")
+
+# Workload -> the scale of annex-lab sim: about as little as still shows the program at work, so that all figures take
+# about an hour on two cores. What queues for a support core is the slowest to simulate, and has the least.
+MULTI = {
+    "larson": 0.0003,
+    "xmalloc": 0.0005,
+    "cache-scratch": 0.0001,
+    "sh6bench": 0.0002,
+    "sh8bench": 0.0002,
+    "mstress": 0.0005,
+    "alloc-test": 0.0003,
+    "gap-bfs": 0.01,
+    "gap-bc": 0.01,
+    "nas-dc": 0.002,
+}
+SINGLE = {
+    "espresso": 0.01,
+    "cfrac": 0.002,
+    "redis-replay-lpush": 0.2,
+    "redis-replay-rpush": 0.2,
+    "redis-replay-lpop": 0.2,
+    "redis-replay-rpop": 0.2,
+    "redis-replay-sadd": 0.2,
+    "redis-replay-spop": 0.2,
+}
+SCALES = MULTI | SINGLE
+
+
+def offloaded(allocator: str) -> str:
+    """What its series is called."""
+    return f"{allocator} + support core"
+
+
+def seeds_of(choice: Choice, threads: int) -> tuple[int, ...]:
+    """All of them with 16 threads, which the paper's claims are about; the first alone on the way there."""
+    return choice.seeds if threads == MANY else choice.seeds[:1]
+
+
+def speedup(choice: Choice, mine: str, base: str, threads: int, hardware: str = "", settings=()) -> Value:
+    """Cycles under the base in software / under mine."""
+    return over(
+        of(choice.maker(base, threads), "cycles"), of(choice.maker(mine, threads, hardware, settings), "cycles")
+    )
+
+
+def bounds(choice: Choice, mine: str, base: str, threads: int) -> Bounds:
+    """Of a speedup of an offloaded allocator."""
+    return Bounds(
+        speedup(choice, mine, base, threads, SUPPORT, SIGNALS),
+        speedup(choice, mine, base, threads, SUPPORT, NOTHING),
+        speedup(choice, mine, base, threads),
+    )
+
+
+def bound_runs(choice: Choice, allocator: str, workloads: Iterable[str], threads: int) -> list[Spec]:
+    """With the first seed."""
+    made = []
+    for settings in (SIGNALS, NOTHING):
+        made += each(choice.maker(allocator, threads, SUPPORT, settings), workloads, choice.seeds[:1])
+    return made
+
+
+def both(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:
+    """Each allocator in software and on the support core."""
+    made = []
+    for allocator in choice.allocators:
+        for hardware in ("", SUPPORT):
+            made += each(choice.maker(allocator, threads, hardware), workloads, seeds_of(choice, threads))
+    return made
+
+
+def table(
+    choice: Choice, results: Results, columns: list[Column], workloads: list[str], place: Place, threads: int = MANY
+) -> list[Cell]:
+    return [cell for column in columns for cell in cells(results, column, workloads, seeds_of(choice, threads), place)]

@@ -1,0 +1,100 @@
+"""Figure 17: from the allocator in software to the support core, one thing added at a time."""
+
+import itertools
+from dataclasses import replace
+
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.speedmalloc import paper
+from annex_lab.sim.figures.speedmalloc.common import (
+    MANY,
+    MULTI,
+    OURS,
+    PEERS,
+    SUPPORT,
+    bound_runs,
+    bounds,
+    offloaded,
+    speedup,
+    table,
+)
+from annex_lab.sim.figures.values import LEVEL, MEAN, Column, Missing, Results, in_panel
+
+# Hardware: calls on an idle big core by queues in shared memory; by signals; by signals with queues in hardware; and
+# these on a small core.
+RUNGS = ("ic-malloc", "ic-malloc-signals", "ic-malloc-queues", SUPPORT)
+ORDER = ("ic-malloc", "ic-malloc-signals", SUPPORT)  # the paper's, who has no rung between the last two
+LADDER_OF = "tcmalloc"  # the paper's is relative to it
+OVER_EACH = f"{offloaded(OURS)}, over each in software"
+IN_ORDER = "workloads with the ladder in the paper's order"
+
+
+def _runs(choice: Choice) -> list[Spec]:
+    workloads, made = choice.of(MULTI), []
+    for name in choice.allocators:
+        for hardware in ("", SUPPORT, *RUNGS[:-1]):
+            made += each(choice.maker(name, MANY, hardware), workloads, choice.seeds)
+        made += bound_runs(choice, name, workloads, MANY)
+    return made
+
+
+def _rung(choice: Choice, name: str, hardware: str) -> Column:
+    known: dict[str, float] = {}
+    where = "6.4.2"
+    if hardware == SUPPORT:
+        known, where = paper.over(name), f"{paper.TABLE}, 6.2.1"
+    elif name == LADDER_OF and hardware in paper.LADDER:
+        known = {MEAN: paper.LADDER[hardware]}
+    value = speedup(choice, name, name, MANY, hardware)
+    return Column(hardware, value, known, where, bounds=bounds(choice, name, name, MANY))
+
+
+def _in_order(choice: Choice, results: Results, name: str, workload: str) -> bool:
+    """Whether no step is one back, by more than counts, with the first seed."""
+    values = [speedup(choice, name, name, MANY, hardware)(results, workload, choice.seeds[0]) for hardware in ORDER]
+    return all(after >= before * (1 - LEVEL) for before, after in itertools.pairwise(values))
+
+
+def _order(choice: Choice, results: Results, name: str) -> Cell:
+    workloads = choice.of(MULTI)
+    cell = Cell(IN_ORDER, name, "workloads", None)
+    try:
+        kept = [_in_order(choice, results, name, workload) for workload in workloads]
+    except Missing as why:
+        return replace(cell, note=str(why))
+    return replace(cell, ours=float(sum(kept)), note=f"of {len(kept)}")
+
+
+def _cells(choice: Choice, results: Results) -> list[Cell]:
+    workloads, found = choice.of(MULTI), []
+    for name in choice.allocators:
+        columns = [_rung(choice, name, hardware) for hardware in RUNGS]
+        found += table(choice, results, columns, workloads, in_panel(f"{name}, over itself in software"))
+    if OURS in choice.allocators:
+        columns = [
+            Column(
+                name,
+                speedup(choice, OURS, name, MANY, SUPPORT),
+                paper.over(name),
+                f"{paper.TABLE}, 6.2.1",
+                bounds=bounds(choice, OURS, name, MANY),
+            )
+            for name in choice.among(PEERS)
+        ]
+        found += table(choice, results, columns, workloads, in_panel(OVER_EACH))
+    return found + [_order(choice, results, name) for name in choice.allocators]
+
+
+FIGURE_17 = Figure(
+    "17",
+    "From an idle core to the support core",
+    "ic-malloc: the calls run on an idle main core, asked through queues in shared memory; -signals: the same core, "
+    "asked by the support core's signals; -queues: with its queues, too; speedmalloc: the small core. The paper says "
+    "that IC-Malloc cannot outperform TCMalloc, and gives no number. The order is kept where no step, of those that "
+    "the paper has, is more than 1 % back, with the first seed.",
+    _runs,
+    _cells,
+    unit="speedup over software",
+    pictured=lambda panel: panel != IN_ORDER,
+)

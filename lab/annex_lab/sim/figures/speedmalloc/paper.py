@@ -1,0 +1,68 @@
+"""The numbers that SpeedMalloc's text gives, with the section or table they are from. None is read off a picture."""
+
+from annex_lab.sim import table3
+from annex_lab.sim.figures.values import MEAN
+
+# Table 3: speedup over jemalloc with 16 threads.
+SPEEDMALLOC = {
+    "larson": 3.19,
+    "xmalloc": 1.16,
+    "cache-scratch": 1.62,
+    "sh6bench": 1.73,
+    "sh8bench": 1.49,
+    "mstress": 1.71,
+    "alloc-test": 1.46,
+    "gap-bfs": 3.57,
+    "gap-bc": 1.20,
+    "nas-dc": 1.64,
+}
+OVER_JEMALLOC = {
+    "jemalloc": dict.fromkeys(SPEEDMALLOC, 1.0),
+    "tcmalloc": {name: pair[0] for name, pair in table3.PAPER.items()},
+    "mimalloc3": {name: pair[1] for name, pair in table3.PAPER.items()},
+}
+OVER_JEMALLOC_MEAN = {"jemalloc": 1.0, "tcmalloc": 1.48, "mimalloc3": 1.52}
+TABLE = "Table 3"
+
+THREADS = (1, 2, 4, 8, 16)
+# 6.2.1: SpeedMalloc's mean speedup over each, by threads.
+SPEEDUP = {
+    "jemalloc": dict(zip(THREADS, (1.39, 1.40, 1.58, 1.73, 1.75), strict=True)),
+    "tcmalloc": dict(zip(THREADS, (1.21, 1.15, 1.18, 1.16, 1.18), strict=True)),
+    "mimalloc3": dict(zip(THREADS, (1.17, 1.22, 1.25, 1.21, 1.15), strict=True)),
+}
+SPEEDUP_FROM = "6.2.1"
+
+SINGLE = {"jemalloc": 1.09, "tcmalloc": 1.08, "mimalloc3": 1.04}  # 6.2.1, one thread: of eight workloads
+
+VARIATION = {"gap-bfs": 2.55, "larson": 2.71}  # Figure 1's caption
+CONFLICT_SHARE = 0.283  # Figure 1's caption: of all misses, BFS under TCMalloc
+SYNCHRONIZATION_SHARE = 0.228  # of execution cycles, Larson under TCMalloc
+
+# 6.2.2. Reduction of L2 miss cycles, as what remains; and their share of all cycles in software.
+L2_REMAINS = {"jemalloc": 1 - 0.4236, "tcmalloc": 1 - 0.1876, "mimalloc3": 1 - 0.2280}
+L2_SHARE = {"jemalloc": 0.2422, "tcmalloc": 0.1718, "mimalloc3": 0.1808}
+# 6.2.2: execution time that goes with the removal of locked instructions, of all of it in software.
+ATOMICS_SAVED = {"jemalloc": 0.0357, "tcmalloc": 0.1199, "mimalloc3": 0.1173}
+MEMORY = {"tcmalloc": 1.0, "mimalloc3": 1.0}  # 6.2.2: nearly the same, about 1 % difference
+
+# 6.3
+ENERGY = {
+    "jemalloc": {2: 1.20, 4: 1.44, 8: 1.63, 16: 1.69},
+    "tcmalloc": {2: 0.98, 4: 1.08, 8: 1.11, 16: 1.15},
+    "mimalloc3": {2: 1.03, 4: 1.13, 8: 1.15, 16: 1.12},
+}
+L1D_SPEEDUP = {16: 1.27}  # KiB of the support core's L1D -> speedup over 1 KiB, sh6bench
+# 6.4.1: mimalloc with an L2 of so many KiB, speedup over 128 KiB
+L2_SPEEDUP = {256: 1.04, 1024: 1.17}
+# 6.4.2: over TCMalloc. IC-Malloc has no number but that it cannot outperform TCMalloc.
+LADDER = {"ic-malloc-signals": 1.09, "speedmalloc": 1.18}
+
+
+def over(allocator: str) -> dict[str, float]:
+    """SpeedMalloc's speedup with 16 threads by workload, as Table 3 has it, and the mean as the text has it."""
+    others = OVER_JEMALLOC.get(allocator)
+    if others is None:
+        return {}
+    by_workload = {name: round(SPEEDMALLOC[name] / others[name], 3) for name in SPEEDMALLOC}
+    return by_workload | {MEAN: SPEEDUP[allocator][16]}

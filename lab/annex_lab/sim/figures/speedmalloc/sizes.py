@@ -1,0 +1,105 @@
+"""Figures 14 and 16: what the size of a cache does, the support core's L1D and the main cores' L2."""
+
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.speedmalloc import paper
+from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, SUPPORT, offloaded, table
+from annex_lab.sim.figures.values import MEAN, Column, Results, Value, of, over
+
+WORKLOAD = "sh6bench"
+L1D_KIB = (1, 2, 4, 8, 16)
+TIME = "time over that with 1 KiB"
+
+UNDER = "mimalloc3"
+L2_KIB = (128, 256, 512, 1024)
+STANDARD = 256  # the machine's own
+
+
+def _l1d(choice: Choice, name: str, kib: int):
+    """16 KiB is the hardware's own size: that run is other figures', too."""
+    settings = () if kib == L1D_KIB[-1] else (f"support_core.l1d.bytes={1024 * kib}",)
+    return choice.maker(name, MANY, SUPPORT, settings)
+
+
+def _runs_14(choice: Choice) -> list[Spec]:
+    workloads = choice.of([WORKLOAD])
+    return [
+        spec
+        for name in choice.allocators
+        for kib in L1D_KIB
+        for spec in each(_l1d(choice, name, kib), workloads, choice.seeds)
+    ]
+
+
+def _by_size(choice: Choice, results: Results, panel: str, metric: str, known: dict[int, float]) -> list[Cell]:
+    found = []
+    for kib in L1D_KIB:
+        columns = []
+        for name in choice.allocators:
+            value = over(of(_l1d(choice, name, kib), metric), of(_l1d(choice, name, L1D_KIB[0]), metric))
+            beside = {WORKLOAD: round(known[kib], 3)} if kib in known else {}
+            columns.append(Column(offloaded(name), value, beside, "6.3"))
+        place = lambda _, row=f"{kib} KiB": (panel, row)  # noqa: E731
+        workloads = choice.of([WORKLOAD])
+        found += table(choice, results, columns, workloads, place)[:: len(workloads) + 1]  # of one workload no mean
+    return found
+
+
+def _cells_14(choice: Choice, results: Results) -> list[Cell]:
+    if not choice.of([WORKLOAD]):
+        return []
+    return _by_size(choice, results, TIME, "cycles", {kib: 1 / speedup for kib, speedup in paper.L1D_SPEEDUP.items()})
+
+
+FIGURE_14 = Figure(
+    "14",
+    "The support core's L1 data cache",
+    "sh6bench with 16 threads, each allocator on the support core. Power and energy, which the paper shows beside "
+    "time, are not here yet.",
+    _runs_14,
+    _cells_14,
+    drawn="lines",
+    unit=TIME,
+)
+
+
+def _l2(choice: Choice, kib: int):
+    return choice.maker(UNDER, MANY, "", () if kib == STANDARD else (f"l2.bytes={1024 * kib}",))
+
+
+def _faster(choice: Choice, kib: int) -> Value:
+    return over(of(_l2(choice, L2_KIB[0]), "cycles"), of(_l2(choice, kib), "cycles"))
+
+
+def _runs_16(choice: Choice) -> list[Spec]:
+    if not choice.among([UNDER]):
+        return []
+    return [spec for kib in L2_KIB for spec in each(_l2(choice, kib), choice.of(MULTI), choice.seeds)]
+
+
+def _cells_16(choice: Choice, results: Results) -> list[Cell]:
+    if not choice.among([UNDER]):
+        return []
+    columns = [
+        Column(
+            f"{kib} KiB",
+            _faster(choice, kib),
+            {MEAN: paper.L2_SPEEDUP[kib]} if kib in paper.L2_SPEEDUP else {},
+            "6.4.1",
+        )
+        for kib in L2_KIB
+    ]
+    panel = f"speedup over {L2_KIB[0]} KiB, {UNDER}"
+    return table(choice, results, columns, choice.of(MULTI), lambda row: (panel, row))
+
+
+FIGURE_16 = Figure(
+    "16",
+    "The main cores' L2",
+    "mimalloc 3 in software with 16 threads; the number of ways and the latency stay as they are, as far as the paper "
+    "says the same of its own.",
+    _runs_16,
+    _cells_16,
+    unit=f"speedup over {L2_KIB[0]} KiB",
+)

@@ -1,0 +1,116 @@
+"""A figure as files: NAME.csv with every cell, NAME.md for people, NAME.svg; and figures.md, the index of all."""
+
+import csv
+from pathlib import Path
+
+from annex_lab.report import table_head, table_row
+from annex_lab.sim.figures import draw
+from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
+from annex_lab.sim.figures.figure import Figure
+
+COLUMNS = (
+    "figure", "panel", "row", "series", "ours", "seeds_low", "seeds_high", "low_95", "high_95",
+    "paper", "paper_from", "deviation", "calls_for_nothing", "flag", "note",
+)  # fmt: skip
+MARKS = {ABOVE: "!!", BEHIND: "(s)"}
+
+
+def _exact(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def as_csv(figure: Figure, cells: list[Cell], file: Path) -> None:
+    with open(file, "w", newline="") as stream:
+        rows = csv.writer(stream, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for cell in cells:
+            numbers = (cell.ours, cell.seeds_low, cell.seeds_high, cell.low_95, cell.high_95, cell.paper)
+            place = (figure.name, cell.panel, cell.row, cell.series)
+            after = (cell.paper_from, _exact(cell.deviation), _exact(cell.bound), cell.flag, cell.note)
+            rows.writerow([*place, *map(_exact, numbers), *after])
+
+
+def number(value: float, per_cent: bool) -> str:
+    return f"{100 * value:.1f} %" if per_cent else f"{value:.2f}"
+
+
+def _cell(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    if cell.ours is None:
+        return "-"
+    text = number(cell.ours, cell.per_cent)
+    apart = cell.seeds_low is not None and cell.seeds_high - cell.seeds_low > 0.005 * abs(cell.ours)
+    if apart:
+        text += f" ({number(cell.seeds_low, cell.per_cent)} to {number(cell.seeds_high, cell.per_cent)})"
+    if cell.low_95 is not None:
+        text = f"**{text}** [{number(cell.low_95, cell.per_cent)} to {number(cell.high_95, cell.per_cent)}]"
+    if cell.note:
+        text += f" {cell.note}"
+    if cell.bound is not None:
+        text += f" ≤ {number(cell.bound, cell.per_cent)}"
+    if cell.flag:
+        text += f" {MARKS[cell.flag]}"
+    if cell.paper is not None:
+        text += f"; paper {number(cell.paper, cell.per_cent)}, {100 * cell.deviation:+.0f} %"
+    return text
+
+
+def _panel(panel: str, cells: list[Cell]) -> list[str]:
+    series = list(dict.fromkeys(cell.series for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    at = {(cell.row, cell.series): cell for cell in cells}
+    lines = [f"## {panel}", "", *table_head(["", *series])]
+    lines += [table_row([row, *(_cell(at.get((row, name))) for name in series)]) for row in rows]
+    return [*lines, ""]
+
+
+def _missing(cells: list[Cell]) -> list[str]:
+    by_reason: dict[str, int] = {}
+    for cell in cells:
+        if cell.ours is None:
+            by_reason[cell.note] = by_reason.get(cell.note, 0) + 1
+    return [f"- {count} without a number: {why}" for why, count in by_reason.items()]
+
+
+LEGEND = (
+    "In a cell: ours, in parentheses the lowest and highest seed where they are apart, in brackets the 95 % interval "
+    "of a mean over workloads (bootstrap), then the paper's number, where its text gives one, and ours / the paper's "
+    f"- 1. ≤: the same where calls cost nothing beside the signals. {MARKS[BEHIND]}: {BEHIND}. {MARKS[ABOVE]}: "
+    f"{ABOVE}, a defect."
+)
+
+
+def as_markdown(figure: Figure, cells: list[Cell], made_by: str) -> str:
+    lines = [f"# SpeedMalloc's Figure {figure.name}: {figure.title}", ""]
+    lines += [f"Made by: `{made_by}`", "", figure.reads, "", LEGEND, ""]
+    if missing := _missing(cells):
+        lines += [*missing, ""]
+    lines += [f"![{figure.title}]({figure.name}.svg)", ""]
+    for panel in dict.fromkeys(cell.panel for cell in cells):
+        lines += _panel(panel, [cell for cell in cells if cell.panel == panel])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write(figure: Figure, cells: list[Cell], folder: Path, made_by: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    as_csv(figure, cells, folder / f"{figure.name}.csv")
+    (folder / f"{figure.name}.md").write_text(as_markdown(figure, cells, made_by))
+    draw.draw(figure, [cell for cell in cells if figure.pictured(cell.panel)], folder / f"{figure.name}.svg")
+
+
+def index(figures: list[Figure], folder: Path) -> Path:
+    """Of all figures: those that are there, whoever made them, and why the others are not."""
+    lines = ["# SpeedMalloc's figures, made again", "", *table_head(["figure", "", "numbers", "picture"])]
+    for figure in figures:
+        there = (folder / f"{figure.name}.md").exists()
+        if why := figure.missing():
+            lines.append(table_row([figure.name, figure.title, f"missing: {why}", ""]))
+        elif there:
+            links = (f"[table]({figure.name}.md), [CSV]({figure.name}.csv)", f"[SVG]({figure.name}.svg)")
+            lines.append(table_row([figure.name, figure.title, *links]))
+        else:
+            lines.append(table_row([figure.name, figure.title, "not made yet", ""]))
+    file = folder / "figures.md"
+    file.write_text("\n".join(lines) + "\n")
+    return file
