@@ -140,6 +140,11 @@ def draw(figure: Figure, cells: list[Cell], file: Path) -> None:
             handles.append(Line2D([], [], marker="D", color=PAPER, markersize=4, linestyle="none"))
             labels.append("the paper's text")
         picture.legend(
-            handles, labels, loc="outside lower center", ncols=min(5, len(labels)), frameon=False, fontsize=9
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=min(int(size[0] // 2.2), len(labels)),
+            frameon=False,
+            fontsize=9,
         )
         picture.savefig(file, format="svg", metadata={"Date": None, "Creator": "annex-lab"})

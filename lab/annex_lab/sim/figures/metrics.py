@@ -17,9 +17,7 @@ def _cores(part: dict, main: bool) -> list[dict]:
 
 def _l2_stalls(part: dict, main: bool) -> float:
     """Cycles that cores waited for misses of the L2 (of a core without one: of its L1), each once."""
-    return sum(
-        core[origin]["miss_stalls"][blame] for core in _cores(part, main) for origin in _ORIGINS for blame in BLAMES
-    )
+    return sum(sum(core[origin]["miss_stalls"].values()) for core in _cores(part, main) for origin in _ORIGINS)
 
 
 def _atomics(part: dict, main: bool) -> float:

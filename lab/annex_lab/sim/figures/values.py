@@ -91,6 +91,11 @@ def in_panel(panel: str) -> Place:
     return lambda workload: (panel, workload)
 
 
+def in_row(row: str, panel: str = "") -> Place:
+    """Workloads, or the one that there is, as panels of rows that are something else."""
+    return lambda workload: (panel or workload, row)
+
+
 def _middle(values: list[float], mean: str) -> float:
     if mean == AVERAGE:
         return statistics.fmean(values)
@@ -154,13 +159,10 @@ def _mean(results: Results, column: Column, workloads: list[str], seeds: tuple[i
     return Cell("", "", column.series, middle, min(by_seed), max(by_seed), low, high, note=note)
 
 
-def cells(
-    results: Results, column: Column, workloads: list[str], seeds: tuple[int, ...], place: Place, means: bool = True
-) -> list[Cell]:
+def cells(results: Results, column: Column, workloads: list[str], seeds: tuple[int, ...], place: Place) -> list[Cell]:
     """A cell for each workload and one for the mean of them."""
     found = {workload: _of_workload(results, column, workload, seeds) for workload in workloads}
-    if means:
-        found[column.mean] = _mean(results, column, workloads, seeds)
+    found[column.mean] = _mean(results, column, workloads, seeds)
     placed = []
     for name, cell in found.items():
         panel, row = place(name)

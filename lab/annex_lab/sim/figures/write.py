@@ -111,6 +111,7 @@ def index(figures: list[Figure], folder: Path) -> Path:
             lines.append(table_row([figure.name, figure.title, *links]))
         else:
             lines.append(table_row([figure.name, figure.title, "not made yet", ""]))
+    folder.mkdir(parents=True, exist_ok=True)
     file = folder / "figures.md"
     file.write_text("\n".join(lines) + "\n")
     return file

@@ -8,7 +8,7 @@ from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
 from annex_lab.sim.figures.speedmalloc.common import MULTI, OURS, PEERS, SUPPORT, both, offloaded, table
-from annex_lab.sim.figures.values import MEAN, Column, Results, of, over
+from annex_lab.sim.figures.values import MEAN, Column, Results, in_panel, of, over
 
 THREADS = (2, 4, 8, 16)
 OVER_EACH = f"{offloaded(OURS)}, over each in software"
@@ -27,7 +27,7 @@ def _mean(choice: Choice, results: Results, mine: str, base: str, threads: int, 
     value = over(of(choice.maker(base, threads), metric), of(choice.maker(mine, threads, SUPPORT), metric))
     known = {MEAN: paper.ENERGY[base][threads]} if base in paper.ENERGY else {}
     column = Column(base, value, known, "6.3")
-    return table(choice, results, [column], choice.of(MULTI), lambda row: ("", row), threads)[-1]
+    return table(choice, results, [column], choice.of(MULTI), in_panel(""), threads)[-1]
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:

@@ -5,7 +5,7 @@ from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
 from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, SUPPORT, offloaded, table
-from annex_lab.sim.figures.values import MEAN, Column, Results, Value, of, over
+from annex_lab.sim.figures.values import MEAN, Column, Results, Value, in_panel, in_row, of, over
 
 WORKLOAD = "sh6bench"
 L1D_KIB = (1, 2, 4, 8, 16)
@@ -40,9 +40,7 @@ def _by_size(choice: Choice, results: Results, panel: str, metric: str, known: d
             value = over(of(_l1d(choice, name, kib), metric), of(_l1d(choice, name, L1D_KIB[0]), metric))
             beside = {WORKLOAD: round(known[kib], 3)} if kib in known else {}
             columns.append(Column(offloaded(name), value, beside, "6.3"))
-        place = lambda _, row=f"{kib} KiB": (panel, row)  # noqa: E731
-        workloads = choice.of([WORKLOAD])
-        found += table(choice, results, columns, workloads, place)[:: len(workloads) + 1]  # of one workload no mean
+        found += table(choice, results, columns, [WORKLOAD], in_row(f"{kib} KiB", panel))[::2]  # of one no mean
     return found
 
 
@@ -91,7 +89,7 @@ def _cells_16(choice: Choice, results: Results) -> list[Cell]:
         for kib in L2_KIB
     ]
     panel = f"speedup over {L2_KIB[0]} KiB, {UNDER}"
-    return table(choice, results, columns, choice.of(MULTI), lambda row: (panel, row))
+    return table(choice, results, columns, choice.of(MULTI), in_panel(panel))
 
 
 FIGURE_16 = Figure(

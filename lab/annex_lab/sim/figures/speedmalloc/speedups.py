@@ -21,7 +21,7 @@ from annex_lab.sim.figures.speedmalloc.common import (
     speedup,
     table,
 )
-from annex_lab.sim.figures.values import MEAN, Column, Results, in_panel
+from annex_lab.sim.figures.values import MEAN, Column, Results, in_panel, in_row
 
 BASE = "jemalloc"
 OVER_EACH = f"{offloaded(OURS)}, over each in software"
@@ -62,19 +62,14 @@ def _means(choice: Choice, results: Results, panel: str, threads: int) -> list[C
         mine = OURS if panel == OVER_EACH else name
         known = {MEAN: paper.SPEEDUP[name][threads]} if name in paper.SPEEDUP else {}
         columns.append(Column(name, speedup(choice, mine, name, threads, SUPPORT), known, paper.SPEEDUP_FROM))
-    found = table(choice, results, columns, choice.of(MULTI), lambda row: (panel, row), threads)
-    return [_renamed(cell, str(threads)) for cell in found if cell.row == MEAN]
-
-
-def _renamed(cell: Cell, row: str) -> Cell:
-    return replace(cell, row=row)
+    found = table(choice, results, columns, choice.of(MULTI), in_panel(panel), threads)
+    return [replace(cell, row=str(threads)) for cell in found if cell.row == MEAN]
 
 
 def _cells_9(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for threads in THREADS:
-        place = lambda workload, row=str(threads): (workload, row)  # noqa: E731
-        found += table(choice, results, _over_base(choice, threads), choice.of(MULTI), place, threads)
+        found += table(choice, results, _over_base(choice, threads), choice.of(MULTI), in_row(str(threads)), threads)
     order = [*choice.of(MULTI), MEAN]
     found.sort(key=lambda cell: order.index(cell.panel))
     for panel in (OVER_EACH, OVER_ITSELF):

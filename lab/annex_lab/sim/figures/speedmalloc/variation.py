@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from annex_lab import stats
+from annex_lab.sim.campaign import count_of
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
 from annex_lab.sim.figures.speedmalloc.common import MANY, PEERS, THREADS, seeds_of, table
-from annex_lab.sim.figures.values import Column, Missing, Results, of, over
+from annex_lab.sim.figures.values import Column, Missing, Results, in_row, of, over
 
 PROFILED = "tcmalloc"
 TIMES = {"gap-bfs": "(a) time, BFS", "larson": "(b) time, Larson"}
@@ -59,11 +60,11 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     for workload in choice.of(TIMES):
         for name in choice.among(PEERS):
             value = over(of(choice.maker(name, MANY), "cycles"), of(choice.maker(PROFILED, MANY), "cycles"))
-            known = paper.OVER_JEMALLOC[PROFILED][workload] / paper.OVER_JEMALLOC[name][workload]
-            column = Column("time", value, {workload: round(known, 3)}, paper.TABLE)
-            row = f"{name} / {PROFILED}"
-            cells = table(choice, results, [column], [workload], lambda _, at=workload, row=row: (TIMES[at], row))
-            found.append(cells[0])
+            ratio = paper.OVER_JEMALLOC[PROFILED][workload] / paper.OVER_JEMALLOC[name][workload]
+            known = {workload: round(ratio, 3)} if name != PROFILED else {}
+            place = in_row(f"{name} / {PROFILED}", TIMES[workload])
+            column = Column("time", value, known, paper.TABLE)
+            found.append(table(choice, results, [column], [workload], place)[0])
         found.append(_variation(choice, results, workload))
     for workload in choice.of(TIMES):
         panel, parts, whole, known = SHARES[workload]
@@ -77,7 +78,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
                     "Figure 1's caption",
                     per_cent=True,
                 )
-                place = lambda _, panel=panel, row=f"{threads} threads": (panel, row)  # noqa: E731
+                place = in_row(count_of(threads, "thread"), panel)
                 found.append(table(choice, results, [column], [workload], place, threads)[0])
     return found
 

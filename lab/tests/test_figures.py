@@ -1,0 +1,407 @@
+"""The papers' figures from simulated runs: numbers from parts made up here, what is run again, a small real one."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+import simulator
+from typer.testing import CliRunner
+
+from annex_lab import cli
+from annex_lab.sim import machines, run
+from annex_lab.sim.figures import metrics, runner, values
+from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
+from annex_lab.sim.figures.cli import shared
+from annex_lab.sim.figures.figure import Choice
+from annex_lab.sim.figures.runs import Parts, Spec
+from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, paper
+from annex_lab.sim.figures.speedmalloc.speedups import OVER_EACH
+from annex_lab.sim.figures.values import MEAN
+
+BY_NAME = {figure.name: figure for figure in FIGURES}
+simulated = simulator.needed
+
+
+def choice(**more) -> Choice:
+    asked = {"allocators": ("jemalloc", "tcmalloc", "annex"), "workloads": ("larson", "xmalloc"), "seeds": (1,)}
+    return Choice(common.SCALES, **{**asked, **more})
+
+
+def results(cycles, asked: Choice, name: str, **more) -> values.Results:
+    """Of all runs of a figure; `cycles` says how long each takes, None: it failed. `more`: other metrics likewise."""
+    specs = shared([BY_NAME[name]], asked)
+    took = {spec: cycles(spec) for spec in specs}
+    return values.Results(
+        {
+            spec: {"cycles": count, **{metric: of(spec) for metric, of in more.items()}}
+            for spec, count in took.items()
+            if count is not None
+        },
+        {spec: "the program failed (1)" for spec, count in took.items() if count is None},
+    )
+
+
+def at(cells: list[Cell], panel: str, row: str, series: str) -> Cell:
+    (found,) = [cell for cell in cells if (cell.panel, cell.row, cell.series) == (panel, row, series)]
+    return found
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+
+def test_speedups_are_over_jemalloc_with_the_papers_beside_them():
+    times = {("jemalloc", ""): 600, ("tcmalloc", ""): 300, ("annex", "speedmalloc"): 200}
+    asked = choice()
+    cells = BY_NAME["9"].cells(
+        asked,
+        results(
+            lambda spec: times.get((spec.allocator, spec.hardware), 400) / (2 if spec.workload == "larson" else 1),
+            asked,
+            "9",
+        ),
+    )
+    found = at(cells, "larson", "16", "tcmalloc")
+    assert (found.ours, found.paper, found.paper_from) == (pytest.approx(2), 2.71, "Table 3")
+    assert found.deviation == pytest.approx(2 / 2.71 - 1)
+    found = at(cells, MEAN, "16", "annex + support core")
+    assert found.ours == pytest.approx(3) and found.paper == 1.75 and found.deviation == pytest.approx(3 / 1.75 - 1)
+    assert at(cells, "larson", "8", "tcmalloc").paper is None  # the text has means only
+    assert at(cells, MEAN, "8", "annex + support core").paper == 1.73
+    assert at(cells, OVER_EACH, "2", "tcmalloc").ours == pytest.approx(1.5)
+    assert at(cells, OVER_EACH, "2", "tcmalloc").paper == 1.15
+    assert at(cells, "larson", "16", "jemalloc").paper is None  # 1 by definition
+
+
+def test_the_papers_ratios_by_workload_have_its_means():
+    for name, mean in (("jemalloc", 1.75), ("tcmalloc", 1.18), ("mimalloc3", 1.15)):
+        known = paper.over(name)
+        assert known.pop(MEAN) == mean and len(known) == 10
+        product = 1.0
+        for ratio in known.values():
+            product *= ratio
+        assert product ** (1 / 10) == pytest.approx(mean, abs=0.02)
+
+
+def test_seeds_are_paired_and_means_have_two_intervals():
+    """The second seed makes both twice as slow, the third the base alone."""
+    asked = choice(allocators=("jemalloc",), workloads=("larson", "xmalloc", "mstress"), seeds=(1, 2, 3))
+    base = {1: 100, 2: 200, 3: 200}
+    mine = {"larson": 50, "xmalloc": 100, "mstress": 200}
+
+    def cycles(spec: Spec) -> float:
+        return mine[spec.workload] * (2 if spec.seed == 2 else 1) if spec.hardware == "speedmalloc" else base[spec.seed]
+
+    cells = BY_NAME["17"].cells(asked, results(cycles, asked, "17"))
+    found = at(cells, "jemalloc, over itself in software", "larson", "speedmalloc")
+    assert (found.seeds_low, found.seeds_high) == (2, 4) and found.ours == pytest.approx(16 ** (1 / 3))
+    mean = at(cells, "jemalloc, over itself in software", MEAN, "speedmalloc")
+    assert (mean.seeds_low, mean.seeds_high) == (pytest.approx(1), pytest.approx(2))
+    assert mean.ours == pytest.approx(2 ** (1 / 3))
+    assert mean.low_95 == pytest.approx(mean.ours / 2) and mean.high_95 == pytest.approx(mean.ours * 2)
+    assert mean.paper == 1.75 and not mean.note
+
+
+def test_what_is_outside_its_bounds_is_flagged():
+    def cells_with(offloaded: float) -> Cell:
+        times = {"": 100, common.SIGNALS: 50, common.NOTHING: 40}
+
+        def cycles(spec: Spec) -> float:
+            return times[spec.settings or ""] if spec.settings or not spec.hardware else offloaded
+
+        asked = choice(allocators=("annex",), workloads=("larson",))
+        found = BY_NAME["17"].cells(asked, results(cycles, asked, "17"))
+        return at(found, "annex, over itself in software", "larson", "speedmalloc")
+
+    assert cells_with(80).flag == "" and cells_with(80).bound == 2
+    assert cells_with(39).flag == ABOVE and cells_with(120).flag == BEHIND
+
+
+def test_a_ladder_is_in_order_where_no_step_is_one_back():
+    steps = {"": 100, "ic-malloc": 120, "ic-malloc-signals": 90, "ic-malloc-queues": 95, "speedmalloc": 80}
+    back = {**steps, "speedmalloc": 95}
+    asked = choice(allocators=("tcmalloc",))
+    measured = results(lambda spec: (steps if spec.workload == "larson" else back)[spec.hardware], asked, "17")
+    cells = BY_NAME["17"].cells(asked, measured)
+    count = at(cells, ladder.IN_ORDER, "tcmalloc", "workloads")
+    assert (count.ours, count.note) == (1, "of 2")
+    signals = at(cells, "tcmalloc, over itself in software", MEAN, "ic-malloc-signals")
+    assert signals.paper == 1.09
+    assert at(cells, "tcmalloc, over itself in software", MEAN, "ic-malloc").paper is None
+
+
+def test_what_a_failed_run_leaves_out():
+    asked = choice()
+    cells = BY_NAME["17"].cells(
+        asked, results(lambda spec: None if spec.workload == "larson" and spec.hardware else 100, asked, "17")
+    )
+    panel = "jemalloc, over itself in software"
+    lost = at(cells, panel, "larson", "speedmalloc")
+    assert lost.ours is None and lost.note == "the program failed (1)" and lost.deviation is None
+    mean = at(cells, panel, MEAN, "speedmalloc")
+    assert mean.ours == 1 and mean.note == "of 1 of 2" and mean.low_95 is None  # of one there is no interval
+
+
+def test_locked_instructions_that_are_saved_are_of_the_time_in_software():
+    asked = choice(allocators=("jemalloc",), workloads=("larson", "xmalloc"))
+    measured = results(
+        lambda spec: 1,
+        asked,
+        "11",
+        busy_main=lambda spec: 1000,
+        busy_all=lambda spec: 1100 if spec.hardware else 1000,
+        atomics_main=lambda spec: 20 if spec.hardware else 100 if spec.workload == "larson" else 60,
+        atomics_all=lambda spec: 50 if spec.hardware else 100,
+    )
+    cells = BY_NAME["11"].cells(asked, measured)
+    panel = "saved, of busy cycles in software, main cores"
+    found = at(cells, panel, values.AVERAGE, "jemalloc + support core, of jemalloc's")
+    assert found.ours == pytest.approx(0.06) and found.paper == 0.0357
+    assert at(cells, "all cores, of jemalloc's busy cycles", "larson", "jemalloc + support core").ours == 0.05
+
+
+def test_sizes_of_the_support_cores_cache():
+    asked = choice(workloads=("sh6bench",), allocators=("annex",))
+    cells = BY_NAME["14"].cells(
+        asked, results(lambda spec: 100 if "support_core.l1d.bytes=1024" in spec.settings else 80, asked, "14")
+    )
+    assert [cell.row for cell in cells] == ["1 KiB", "2 KiB", "4 KiB", "8 KiB", "16 KiB"]
+    assert cells[-1].ours == pytest.approx(0.8) and cells[-1].paper == pytest.approx(1 / 1.27, abs=0.001)
+    assert [cell.paper for cell in cells[:-1]] == [None] * 4
+
+
+def part(**more) -> dict:
+    """What annex-lab sim --json writes, as far as the figures read it; one main core and a support core."""
+    core = {
+        origin: {"miss_stalls": {"inside": 3, "other": 4}, "atomic_cycles": 5} for origin in ("program", "allocator")
+    }
+    return {
+        "complete": True,
+        "exit_status": 0,
+        "ended": "exit",
+        "simulator": "",
+        "cycles": 1000,
+        "instructions": 2000,
+        "machine": {"thread_cores": 1},
+        "cores": [{**core, "busy_cycles": 900}, {**core, "busy_cycles": 100}],
+        "all": {"allocator": {"cycles": {"atomic": 6, "coherence": 7, "base": 8}}},
+        "allocator": {"l2_misses": {"inside": 1, "evicted": 2, "touched": 3, "evicted_and_touched": 4, "other": 5}},
+        "memory": {"pages": {"peak_resident": 4096, "average_resident": 2048.5}},
+        **more,
+    }
+
+
+def test_a_support_core_is_no_main_core():
+    found = metrics.measure(part())
+    assert (found["l2_stalls_main"], found["l2_stalls_all"]) == (14, 28)
+    assert (found["atomics_main"], found["atomics_all"]) == (10, 20)
+    assert (found["busy_main"], found["busy_all"]) == (900, 1000)
+    assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)
+    assert found["allocator_synchronization"] == 13
+
+
+# --- runs and parts -------------------------------------------------------------------------------------------------
+
+SPEC = Spec("larson", "annex", 16, 1, 0.0003, "speedmalloc-16", "speedmalloc", ("support_core.link=0",))
+
+
+def test_a_parts_name_has_all_that_it_depends_on():
+    assert SPEC.part == "larson/annex/speedmalloc-16+speedmalloc+support_core.link=0/16t-seed1-scale0.0003.json"
+    everything = [spec for figure in FIGURES for spec in figure.runs(choice(workloads=(), seeds=(1, 2)))]
+    assert len({spec.part for spec in everything}) == len(set(everything))
+    assert {spec.workload for spec in everything} == set(common.SCALES)
+
+
+def test_figures_share_runs():
+    asked = choice()
+    nine, seventeen = (shared([BY_NAME[name]], asked) for name in ("9", "17"))
+    both = shared([BY_NAME["9"], BY_NAME["17"], BY_NAME["12"]], asked)
+    assert len(both) == len(set(nine) | set(seventeen)) < len(nine) + len(seventeen)
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch) -> Parts:
+    """A folder of them, of a simulator that is a file of ours."""
+    plugin = tmp_path / "plugin"
+    plugin.write_text("the simulator")
+    monkeypatch.setattr(run, "PLUGIN", plugin)
+    monkeypatch.setattr(run, "qemu", lambda: "qemu")
+    return Parts(tmp_path / "out/parts")
+
+
+def put(parts: Parts, spec: Spec, found: dict) -> Path:
+    file = parts.file(spec)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(found))
+    later = time.time() + 1000  # than any library or preset
+    os.utime(file, (later, later))
+    return file
+
+
+def test_what_is_there_is_not_run_again(parts):
+    found = parts.find(SPEC)
+    assert found.left and found.why == "not run"
+    put(parts, SPEC, part(simulator=parts.simulator))
+    assert parts.find(SPEC).part and not parts.find(SPEC).left
+
+
+@pytest.mark.parametrize(
+    ("found", "left", "why"),
+    [
+        (part(simulator="another"), True, "of another build"),
+        ({"failure": {"why": "no such library"}}, True, "no such library"),
+        ({"simulator": 1}, True, "of another build"),
+        (part(complete=False, ended="hang", exit_status=124), False, "hang"),
+        (part(exit_status=3), False, "the program failed (3)"),
+        ([], True, "cannot be read"),
+    ],
+)
+def test_parts_that_are_no_results(parts, found, left, why):
+    if isinstance(found, dict) and found.get("simulator") == "":
+        found["simulator"] = parts.simulator
+    put(parts, SPEC, found)
+    read = parts.find(SPEC)
+    assert read.part is None and read.left == left and why in read.why
+
+
+def test_a_part_older_than_its_allocator_is_run_again(parts):
+    file = put(parts, SPEC, part(simulator=parts.simulator))
+    os.utime(file, (10, 10))
+    assert parts.find(SPEC).left and "older than" in parts.find(SPEC).why
+
+
+def test_hardware_that_is_not_built_is_missing_and_not_left(parts):
+    found = parts.find(Spec("larson", "annex", 16, 1, 0.1, "speedmalloc-16", "nonesuch"))
+    assert not found.left and found.why == "hardware nonesuch is not built yet"
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def figures(parts, tmp_path, monkeypatch):
+    """Runs the command; its simulations are parts made up here: exit status, output, what was run."""
+    monkeypatch.setattr(machines, "hardware", lambda: ["speedmalloc", *ladder.RUNGS])
+    ran: list[Spec] = []
+
+    def simulate(left, parts, jobs, done):
+        for spec in left:
+            ran.append(spec)
+            put(parts, spec, part(simulator=parts.simulator, cycles=500 if spec.hardware else 1000))
+            done(spec)
+
+    monkeypatch.setattr(runner, "run", simulate)
+
+    def make(*arguments: str) -> tuple[int, str, int]:
+        ran.clear()
+        command = ["figures", "speedmalloc", *arguments, "--out", str(tmp_path / "out")]
+        done = CliRunner().invoke(cli.app, command)
+        return done.exit_code, done.output, len(ran)
+
+    return make
+
+
+SMALL = ("--workloads", "larson,xmalloc", "--allocators", "jemalloc,annex", "--seeds", "1")
+
+
+def test_a_figure_is_a_table_a_picture_and_an_entry_of_the_index(figures, tmp_path):
+    status, output, count = figures("17", *SMALL)
+    assert status == 0 and count == 28, output  # 2 workloads, 2 allocators: software, four rungs, two bounds
+    out = tmp_path / "out"
+    rows = list(csv.DictReader((out / "17.csv").open()))
+    (row,) = [
+        row
+        for row in rows
+        if (row["panel"], row["row"], row["series"]) == ("jemalloc, over itself in software", "larson", "speedmalloc")
+    ]
+    assert (row["figure"], row["ours"], row["paper"], row["deviation"]) == ("17", "2", "3.19", "-0.373041")
+    assert row["paper_from"] == "Table 3, 6.2.1" and row["calls_for_nothing"] == "2" and not row["flag"]
+    text = (out / "17.md").read_text()
+    assert "| larson | 2.00 | 2.00 | 2.00 | 2.00 ≤ 2.00; paper 3.19, -37 % |" in text.replace(" ≤ 2.00 |", " |")
+    picture = (out / "17.svg").read_text()
+    assert xml.etree.ElementTree.fromstring(picture).tag.endswith("svg")
+    index = (out / "figures.md").read_text()
+    assert "| 17 | From an idle core to the support core | [table](17.md), [CSV](17.csv) | [SVG](17.svg) |" in index
+    assert "missing: not built yet" in index and "| 9 | Speedups by threads | not made yet |" in index
+
+    assert figures("17", *SMALL)[::2] == (0, 0)  # all is there
+    assert (out / "17.svg").read_text() == picture
+    lost = next((out / "parts/larson").rglob("*.json"))
+    lost.unlink()
+    assert figures("17", *SMALL)[::2] == (0, 1)
+    (tmp_path / "plugin").write_text("another simulator")
+    assert figures("17", *SMALL)[::2] == (0, 28)
+
+
+@pytest.mark.parametrize("name", [figure.name for figure in FIGURES if not figure.missing()])
+def test_each_figure_can_be_made(figures, tmp_path, name):
+    workloads = "larson,gap-bfs,sh6bench,espresso"
+    status, output, _ = figures(name, "--workloads", workloads, "--seeds", "1,2")
+    assert status == 0, output
+    rows = list(csv.DictReader((tmp_path / f"out/{name}.csv").open()))
+    assert rows and all(row["ours"] for row in rows)
+    assert any(row["paper"] for row in rows) and (tmp_path / f"out/{name}.svg").exists()
+
+
+def test_a_number_that_is_missing_is_said(figures, monkeypatch, tmp_path):
+    monkeypatch.setattr(machines, "hardware", lambda: ["speedmalloc"])
+    status, output, _ = figures("17", *SMALL)
+    assert status == 1 and "numbers are missing" in output
+    assert "hardware ic-malloc is not built yet" in (tmp_path / "out/17.md").read_text()
+
+
+def test_figures_that_cannot_be_made_are_said(figures, tmp_path):
+    status, output, count = figures("15")
+    assert status == 0 and count == 0 and "not built yet" in output
+    assert not (tmp_path / "out/15.md").exists()
+
+
+def test_dry_runs_and_lists_run_nothing(figures, tmp_path):
+    status, output, count = figures("12", *SMALL, "--dry-run")
+    assert status == 0 and count == 0
+    assert "8 runs, of which 8 are left" in output and output.count("annex-lab sim --part --cached") == 8
+    status, output, count = figures("--list")
+    assert status == 0 and count == 0 and "not built yet" in " ".join(output.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["7"], ["--workloads", "nonesuch"], ["--allocators", "nonesuch"], ["--seeds", "one"], ["--seeds", ""]],
+)
+def test_wrong_usage(figures, arguments):
+    assert figures(*arguments)[0] == 2
+
+
+# --- a real one -----------------------------------------------------------------------------------------------------
+
+TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.2"]
+
+
+@simulated
+def test_a_small_figure_goes_on_after_ctrl_c(tmp_path):
+    command = [sys.executable, "-m", "annex_lab.cli", "figures", "speedmalloc", *TINY, "--out", str(tmp_path)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not list(tmp_path.rglob("16t-*.json")) and time.monotonic() < until:
+        time.sleep(0.05)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    assert first.returncode == 130 and "goes on from here" in said
+    assert not list(tmp_path.rglob("*.unfinished")) and not (tmp_path / "17.md").exists()
+    kept = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("16t-*.json")}
+    assert kept
+
+    second = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    whole = set(ladder.RUNGS) <= set(machines.hardware())
+    assert second.returncode == (0 if whole else 1), second.stderr
+    assert all(file.stat().st_mtime_ns == when for file, when in kept.items())
+    rows = list(csv.DictReader((tmp_path / "17.csv").open()))
+    (row,) = [row for row in rows if (row["row"], row["series"]) == ("xmalloc", "speedmalloc")]
+    assert 0.05 < float(row["ours"]) < 5 and float(row["ours"]) < float(row["calls_for_nothing"]) * 1.05
+    assert row["flag"] != ABOVE
