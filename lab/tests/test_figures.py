@@ -281,6 +281,14 @@ def test_hardware_that_is_not_built_is_missing_and_not_left(parts):
     assert not found.left and found.why == "hardware nonesuch is not built yet"
 
 
+def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
+    wrong = Spec("larson", "annex", 0, 1, 0.1, "speedmalloc-16")
+    done: list[Spec] = []
+    runner.run([wrong], parts, 2, done.append)
+    found = parts.find(wrong)
+    assert done == [wrong] and found.left and "ended with status 2" in found.why
+
+
 # --- the command ----------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ Why not Snakemake, as the campaigns: what makes a part stale is the simulator's 
 figures share runs; and a second a job of its own is as long as many of these runs.
 """
 
+import json
 import signal
 import subprocess
 import sys
@@ -54,13 +55,16 @@ def _one(spec: Spec, parts: Parts, processes: _Processes) -> Spec:
     """A part is there whole or not at all."""
     file = parts.file(spec)
     file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".unfinished")
+    unfinished, log = file.with_suffix(".unfinished"), file.with_suffix(".log")
     command = [sys.executable, "-m", "annex_lab.cli", *spec.arguments, "--json", str(unfinished)]
-    status = processes.run(command, file.with_suffix(".log"))
-    if status == 0:
-        unfinished.replace(file)
-    else:
+    status = processes.run(command, log)
+    if status is None:
         unfinished.unlink(missing_ok=True)
+        return spec
+    if status != 0:  # it did not come as far as saying so itself
+        why = f"annex-lab sim ended with status {status}: {log}"
+        unfinished.write_text(json.dumps({"failure": {"why": why}}) + "\n")
+    unfinished.replace(file)
     return spec
 
 

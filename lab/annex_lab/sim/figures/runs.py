@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from annex_lab import allocators
+from annex_lab import allocators, paths
 from annex_lab.sim import cache, machines, run
 
 
@@ -50,12 +50,13 @@ class Found:
 
 
 class Parts:
-    """The results in a folder, each of them as good as a new one: of this simulator, allocator and these presets."""
+    """The results in a folder, as good as new ones: of this simulator, and newer than what they were made from."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.simulator = cache.digest(run.PLUGIN)[:12] if run.PLUGIN.exists() else ""
-        self._presets = max((file.stat().st_mtime for file in machines.PRESETS.rglob("*.toml")), default=0.0)
+        sources = [*machines.PRESETS.rglob("*.toml"), *(paths.ROOT / "workloads").iterdir()]
+        self._sources = max((file.stat().st_mtime for file in sources), default=0.0)
         self._libraries: dict[str, float] = {}
 
     def file(self, spec: Spec) -> Path:
@@ -70,7 +71,7 @@ class Parts:
                 preload = allocators.find(allocator).preload
                 made = Path(preload).stat().st_mtime if preload else 0.0
             self._libraries[allocator] = made
-        return max(self._libraries[allocator], self._presets)
+        return max(self._libraries[allocator], self._sources)
 
     def find(self, spec: Spec) -> Found:
         if spec.hardware and spec.hardware not in machines.hardware():
@@ -83,7 +84,7 @@ class Parts:
             if part["simulator"] != self.simulator:
                 return Found(None, "of another build of the simulator", left=True)
             if written < self._newest_source(spec.allocator):
-                return Found(None, "older than the allocator or the presets", left=True)
+                return Found(None, "older than the allocator, the workloads or the presets", left=True)
             if part["complete"] and part["exit_status"] == 0:
                 return Found(part)
             why = part["ended"] if part["ended"] != "exit" else f"the program failed ({part['exit_status']})"
