@@ -10,6 +10,7 @@ import time
 import xml.etree.ElementTree
 from pathlib import Path
 
+import numpy
 import pytest
 import simulator
 from typer.testing import CliRunner
@@ -176,6 +177,24 @@ def test_sizes_of_the_support_cores_cache():
     assert [cell.paper for cell in cells[:-1]] == [None] * 4
 
 
+def test_energys_error_bar_is_what_its_parameters_leave_open():
+    """Two draws beside the nominal: both runs of a pair have the same, so that what they share cancels."""
+    asked = choice(allocators=("tcmalloc",), seeds=(1, 2))
+    software, offloaded = numpy.array([4.0, 8.0, 2.0]), numpy.array([2.0, 4.0, 1.0])
+
+    def energy(spec: Spec) -> numpy.ndarray:
+        of = offloaded if spec.hardware else software
+        return of * (numpy.array([1, 1, 2]) if spec.workload == "larson" and not spec.hardware else 1)
+
+    specs = BY_NAME["13"].runs(asked)
+    cells = BY_NAME["13"].cells(asked, values.Results({spec: {"energy_drawn": energy(spec)} for spec in specs}, {}))
+    found = at(cells, "each on the support core, over itself in software", "16", "tcmalloc")
+    assert found.ours == pytest.approx(2) and (found.seeds_low, found.seeds_high) == (2, 2) and found.paper == 1.15
+    assert found.low_95 == pytest.approx(2) and 2 < found.high_95 <= 8**0.5
+    alone = at(cells, "each on the support core, over itself in software, 16 threads", "xmalloc", "tcmalloc")
+    assert alone.low_95 == alone.high_95 == pytest.approx(2) and alone.paper is None
+
+
 def part(**more) -> dict:
     """What annex-lab sim --json writes, as far as the figures read it; one main core and a support core."""
     core = {
@@ -198,7 +217,7 @@ def part(**more) -> dict:
 
 
 def test_a_support_core_is_no_main_core():
-    found = metrics.measure(part())
+    found = {name: of(part()) for name, of in metrics.METRICS.items()}
     assert (found["l2_stalls_main"], found["l2_stalls_all"]) == (14, 28)
     assert (found["atomics_main"], found["atomics_all"]) == (10, 20)
     assert (found["busy_main"], found["busy_all"]) == (900, 1000)
@@ -296,6 +315,12 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
 def figures(parts, tmp_path, monkeypatch):
     """Runs the command; its simulations are parts made up here: exit status, output, what was run."""
     monkeypatch.setattr(machines, "hardware", lambda: ["speedmalloc", *ladder.RUNGS])
+    monkeypatch.setattr(metrics, "without_energy", lambda: "")
+    monkeypatch.setattr(
+        metrics,
+        "energy",
+        lambda of: {"energy": of["cycles"], "energy_drawn": of["cycles"] * numpy.array([1, 0.9, 1.2])},
+    )
     ran: list[Spec] = []
 
     def simulate(left, parts, jobs, done):
@@ -347,7 +372,7 @@ def test_a_figure_is_a_table_a_picture_and_an_entry_of_the_index(figures, tmp_pa
     assert figures("17", *SMALL)[::2] == (0, 28)
 
 
-@pytest.mark.parametrize("name", [figure.name for figure in FIGURES if not figure.missing()])
+@pytest.mark.parametrize("name", [figure.name for figure in FIGURES if figure.name != "15"])
 def test_each_figure_can_be_made(figures, tmp_path, name):
     workloads = "larson,gap-bfs,sh6bench,espresso"
     status, output, _ = figures(name, "--workloads", workloads, "--seeds", "1,2")

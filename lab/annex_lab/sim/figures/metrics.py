@@ -3,11 +3,15 @@
 Cores past `thread_cores` are a support core's: _main leaves them out, _all has them, too.
 """
 
+import functools
+import importlib
+import importlib.util
 from collections.abc import Callable
 
 SYNCHRONIZATION = ("atomic", "coherence")
 CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
+ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 _ORIGINS = ("program", "allocator")
 
 
@@ -51,15 +55,26 @@ METRICS: dict[str, Callable[[dict], float]] = {
 }
 
 
-def energy(part: dict) -> dict[str, float]:
-    """Joules, and the least and most that they may be; nothing where the estimate is not built."""
-    try:
-        from annex_lab.sim import energy as estimate
-    except ImportError:
+def without_energy() -> str:
+    """Why there is no estimate of energy; nothing where there is one."""
+    there = importlib.util.find_spec("annex_lab.sim.energy")
+    return "" if there else "needs energy: there is no annex_lab.sim.energy"
+
+
+@functools.cache
+def _energy_model():
+    model, parameters = (importlib.import_module(f"annex_lab.sim.energy.{name}") for name in ("model", "parameters"))
+    return model, parameters.draw()
+
+
+def energy(part: dict) -> dict:
+    """Of the chip, in joules: nominal, and for each draw of the estimate's parameters, which runs share."""
+    if without_energy():
         return {}
-    found = estimate.of(part)
-    return {"energy": found.joules, "energy_low": found.low, "energy_high": found.high}
+    model, drawn = _energy_model()
+    found = model.of(part, drawn).chip
+    return {ENERGY: float(found[0]), ENERGY_DRAWN: found}
 
 
-def measure(part: dict) -> dict[str, float]:
+def measure(part: dict) -> dict:
     return {name: float(of(part)) for name, of in METRICS.items()} | energy(part)

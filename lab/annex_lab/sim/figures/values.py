@@ -28,11 +28,12 @@ class Missing(Exception):
 class Results:
     """What came of runs: their metrics, or why there are none."""
 
-    def __init__(self, measured: Mapping[Spec, Mapping[str, float]], why: Mapping[Spec, str]):
+    def __init__(self, measured: Mapping[Spec, Mapping], why: Mapping[Spec, str]):
         self._measured = measured
         self._why = why
 
-    def get(self, spec: Spec, metric: str) -> float:
+    def get(self, spec: Spec, metric: str):
+        """A number; of drawn energies an array."""
         if spec not in self._measured:
             raise Missing(self._why.get(spec, "not asked for"))
         return self._measured[spec][metric]

@@ -1,57 +1,94 @@
-"""Figure 13: energy, a sensitivity: what the estimate's lowest and highest make of it is its error bar."""
+"""Figure 13: energy, a sensitivity: its error bar is what the estimate's parameters leave open."""
 
-import importlib.util
-from dataclasses import replace
+import numpy as np
 
+from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
-from annex_lab.sim.figures.speedmalloc.common import MULTI, OURS, PEERS, SUPPORT, both, offloaded, table
-from annex_lab.sim.figures.values import MEAN, Column, Results, in_panel, of, over
+from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, OURS, PEERS, SUPPORT, both, offloaded, seeds_of
+from annex_lab.sim.figures.values import MEAN, Missing, Results
 
 THREADS = (2, 4, 8, 16)
 OVER_EACH = f"{offloaded(OURS)}, over each in software"
 OVER_ITSELF = "each on the support core, over itself in software"
-
-
-def _missing() -> str:
-    return "" if importlib.util.find_spec("annex_lab.sim.energy") else "needs energy: annex_lab.sim.energy is not there"
+BY_WORKLOAD = f"each on the support core, over itself in software, {MANY} threads"
 
 
 def _runs(choice: Choice) -> list[Spec]:
     return [spec for threads in THREADS for spec in both(choice, choice.of(MULTI), threads)]
 
 
-def _mean(choice: Choice, results: Results, mine: str, base: str, threads: int, metric: str) -> Cell:
-    value = over(of(choice.maker(base, threads), metric), of(choice.maker(mine, threads, SUPPORT), metric))
-    known = {MEAN: paper.ENERGY[base][threads]} if base in paper.ENERGY else {}
-    column = Column(base, value, known, "6.3")
-    return table(choice, results, [column], choice.of(MULTI), in_panel(""), threads)[-1]
+def _saved(choice: Choice, results: Results, mine: str, base: str, threads: int, workload: str) -> list[np.ndarray]:
+    """By seed, the logarithms of what is saved with each draw of the parameters, the same ones for both runs."""
+    found = []
+    for seed in seeds_of(choice, threads):
+        software = results.get(choice.run(workload, base, threads, seed), metrics.ENERGY_DRAWN)
+        found.append(
+            np.log(software / results.get(choice.run(workload, mine, threads, seed, SUPPORT), metrics.ENERGY_DRAWN))
+        )
+    return found
+
+
+def _cell(
+    choice: Choice, results: Results, mine: str, base: str, threads: int, workloads: list[str], place: tuple[str, str]
+) -> Cell:
+    """The geometric mean over workloads: the seeds' range is of nominal parameters, the interval of the drawn ones."""
+    by_workload, why = [], ""
+    for workload in workloads:
+        try:
+            by_workload.append(_saved(choice, results, mine, base, threads, workload))
+        except Missing as missing:
+            why = str(missing)
+    if not by_workload:
+        return Cell(*place, base, None, note=why)
+    by_seed = np.exp(np.mean(by_workload, axis=0))
+    drawn = np.exp(np.mean(by_workload, axis=(0, 1)))
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    known = paper.ENERGY.get(base, {}).get(threads) if len(workloads) > 1 else None
+    note = f"of {len(by_workload)} of {len(workloads)}" if len(by_workload) < len(workloads) else ""
+    return Cell(
+        *place,
+        base,
+        float(drawn[0]),
+        float(by_seed[:, 0].min()),
+        float(by_seed[:, 0].max()),
+        float(low),
+        float(high),
+        known,
+        "6.3" if known else "",
+        note=note,
+    )
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
-    found = []
-    for panel, names in ((OVER_EACH, choice.among(PEERS)), (OVER_ITSELF, choice.allocators)):
+    workloads, found = choice.of(MULTI), []
+    each_over_each = [(OURS, name) for name in choice.among(PEERS)] if OURS in choice.allocators else []
+    for panel, pairs in (
+        (OVER_EACH, each_over_each),
+        (OVER_ITSELF, [(name, name) for name in choice.allocators]),
+    ):
         for threads in THREADS:
-            for name in names:
-                mine = OURS if panel == OVER_EACH else name
-                cell = _mean(choice, results, mine, name, threads, "energy")
-                ends = [_mean(choice, results, mine, name, threads, f"energy_{end}").ours for end in ("low", "high")]
-                if None not in ends:  # the bar is of the estimate, which is the larger uncertainty
-                    cell = replace(cell, low_95=None, high_95=None, seeds_low=min(ends), seeds_high=max(ends))
-                found.append(replace(cell, panel=panel, row=str(threads)))
+            for mine, base in pairs:
+                found.append(_cell(choice, results, mine, base, threads, workloads, (panel, str(threads))))
+    for row in (*workloads, MEAN):
+        for name in choice.allocators:
+            of = workloads if row == MEAN else [row]
+            found.append(_cell(choice, results, name, name, MANY, of, (BY_WORKLOAD, row)))
     return found
 
 
 FIGURE_13 = Figure(
     "13",
     "Energy saved, by threads",
-    "Energy in software / with the support core, geometric mean of the workloads. The range is not the seeds' here, "
-    "but what the estimate's lowest and highest energies make of it.",
+    "Energy of the chip in software / with the support core; means are geometric, over workloads. The interval in "
+    "brackets, the error bar, is not over workloads here, but what the energy model's parameters leave open, drawn "
+    "many times from their ranges, the same draws for both runs.",
     _runs,
     _cells,
     drawn="lines",
     unit="energy saved",
-    missing=_missing,
+    pictured=lambda panel: panel != BY_WORKLOAD,
+    missing=lambda: metrics.without_energy(),
 )

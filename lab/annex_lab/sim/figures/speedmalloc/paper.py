@@ -53,6 +53,7 @@ ENERGY = {
     "mimalloc3": {2: 1.03, 4: 1.13, 8: 1.15, 16: 1.12},
 }
 L1D_SPEEDUP = {16: 1.27}  # KiB of the support core's L1D -> speedup over 1 KiB, sh6bench
+L1D_POWER = {16: 1.021}
 # 6.4.1: mimalloc with an L2 of so many KiB, speedup over 128 KiB
 L2_SPEEDUP = {256: 1.04, 1024: 1.17}
 # 6.4.2: over TCMalloc. IC-Malloc has no number but that it cannot outperform TCMalloc.
