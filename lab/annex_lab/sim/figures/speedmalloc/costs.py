@@ -19,13 +19,15 @@ def _of(choice: Choice, allocator: str, metric: str, hardware: str = "") -> Valu
 
 
 def _by_series(choice: Choice, metric: str, whole: str) -> list[Column]:
-    """Each in software and offloaded, over the same whole of jemalloc in software."""
-    base = _of(choice, BASE, whole)
-    mean = MEAN if metric == whole else AVERAGE
-    columns = [Column(name, over(_of(choice, name, metric), base), mean=mean) for name in choice.allocators]
-    return columns + [
-        Column(offloaded(name), over(_of(choice, name, metric, SUPPORT), base), mean=mean) for name in choice.allocators
-    ]
+    """Each in software and offloaded, over jemalloc's in software, or a part of the whole there."""
+    base, part = _of(choice, BASE, whole), metric != whole
+    columns = []
+    for hardware in ("", SUPPORT):
+        for name in choice.allocators:
+            series = offloaded(name) if hardware else name
+            value = over(_of(choice, name, metric, hardware), base)
+            columns.append(Column(series, value, mean=AVERAGE if part else MEAN, per_cent=part))
+    return columns
 
 
 def _remaining(choice: Choice, mine: str, name: str, metric: str, known: dict[str, float]) -> Column:
