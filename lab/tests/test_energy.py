@@ -78,11 +78,11 @@ def results(mains: int = 2, cycles: int = 2_000_000) -> dict:
     }
 
 
-def with_support(of: dict, cores: int = 1, small: bool = True, requests: int = 0, queue: int = 128, l1: int = 16384):
+def with_support(of: dict, cores: int = 1, small: bool = True, requests: int = 0, l1: int = 16384, how: str = "queues"):
     of = copy.deepcopy(of)
     one = kind("in-order", l2=0, size=l1, ways=4) if small else kind()
     of["machine"]["kind"] = [{"name": "support_core", "cores": cores, **one}]
-    of["machine"]["support_core"] = {"cores": cores, "queue": queue}
+    of["machine"]["support_core"] = {"cores": cores, "queue": 128, "requests": how}
     of["cores"] += [core() for _ in range(cores)]
     of["memory"]["cores"] += [caches(l2=not small) for _ in range(cores)]
     of["support_core"] = {"malloc_queue": {"requests": requests}, "free_queue": {"requests": requests}}
@@ -212,16 +212,13 @@ def test_each_support_core_is_counted():
         )
 
 
-def test_statistics_of_support_cores_may_be_a_list():
-    one = with_support(results(), cores=2, requests=1000)
-    listed = copy.deepcopy(one)
-    half = {"malloc_queue": {"requests": 500}, "free_queue": {"requests": 500}}
-    listed["support_core"] = [half, half]
-    assert energy(listed, model.QUEUES) == pytest.approx(energy(one, model.QUEUES))
-
-
-def test_a_support_core_without_queues_has_none():
-    assert model.QUEUES not in model.of(with_support(results(), queue=0), PLAIN).energy
+def test_a_support_core_that_is_asked_through_memory_has_neither_queues_nor_links():
+    asked = with_support(results(), requests=1000, how="memory")
+    assert model.QUEUES not in model.of(asked, PLAIN).energy
+    signals, queues = (
+        energy(with_support(results(), requests=1000, how=how), model.QUEUES) for how in ("signals", "queues")
+    )
+    assert 0 < signals < queues
 
 
 def test_energy_follows_counts():

@@ -130,8 +130,9 @@ def test_a_ladder_is_in_order_where_no_step_is_one_back():
     asked = choice(allocators=("tcmalloc",))
     measured = results(lambda spec: (steps if spec.workload == "larson" else back)[spec.hardware], asked, "17")
     cells = BY_NAME["17"].cells(asked, measured)
-    count = at(cells, ladder.IN_ORDER, "tcmalloc", "workloads")
-    assert (count.ours, count.note) == (1, "of 2")
+    big, small = (at(cells, panel, "tcmalloc", "workloads") for panel in ladder.ORDERS)
+    assert (big.ours, big.note) == (0, "of 2")
+    assert (small.ours, small.note) == (1, "of 2")
     signals = at(cells, "tcmalloc, over itself in software", MEAN, "ic-malloc-signals")
     assert signals.paper == 1.09
     assert at(cells, "tcmalloc, over itself in software", MEAN, "ic-malloc").paper is None
@@ -170,8 +171,18 @@ def test_locked_instructions_that_are_saved_are_of_the_time_in_software():
 def test_sizes_of_the_support_cores_cache():
     asked = choice(workloads=("sh6bench",), allocators=("annex",))
     cells = BY_NAME["14"].cells(
-        asked, results(lambda spec: 100 if "support_core.l1d.bytes=1024" in spec.settings else 80, asked, "14")
+        asked,
+        results(
+            lambda spec: 100 if "support_core.l1d.bytes=1024" in spec.settings else 80,
+            asked,
+            "14",
+            energy=lambda spec: 50 if "support_core.l1d.bytes=1024" in spec.settings else 44,
+        ),
     )
+    times, powers, energies = cells[:5], cells[5:10], cells[10:]
+    assert powers[-1].ours == pytest.approx(44 / 50 / 0.8) and powers[-1].paper == pytest.approx(1.021)
+    assert energies[-1].ours == pytest.approx(0.88) and energies[-1].paper is None
+    cells = times
     assert [cell.row for cell in cells] == ["1 KiB", "2 KiB", "4 KiB", "8 KiB", "16 KiB"]
     assert cells[-1].ours == pytest.approx(0.8) and cells[-1].paper == pytest.approx(1 / 1.27, abs=0.001)
     assert [cell.paper for cell in cells[:-1]] == [None] * 4
@@ -315,7 +326,6 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
 def figures(parts, tmp_path, monkeypatch):
     """Runs the command; its simulations are parts made up here: exit status, output, what was run."""
     monkeypatch.setattr(machines, "hardware", lambda: ["speedmalloc", *ladder.RUNGS])
-    monkeypatch.setattr(metrics, "without_energy", lambda: "")
     monkeypatch.setattr(
         metrics,
         "energy",

@@ -160,17 +160,11 @@ def _wires(results: dict, area: Quantity, p: Drawn) -> Quantity:
     return lines * (arrays.LINE_BITS + p["wire.request"]) * _a_bit(area, p)
 
 
-def _units(results: dict) -> list[dict]:
-    """The statistics of support cores: those of all of them together, or a list."""
-    units = results.get("support_core", [])
-    return units if isinstance(units, list) else [units]
-
-
 def _queues(machine: dict, p: Drawn) -> list[arrays.Array]:
     """Of one support core, with nominal sizes: two queues of requests, one of responses, and the register buffer."""
-    entries = machine["support_core"].get("queue", 0)
-    if not entries:
+    if machine["support_core"]["requests"] != "queues":
         return []
+    entries = machine["support_core"]["queue"]
     queue = _table(entries * p["queue.entry"][0])
     return [queue, queue, queue, _table(p["queue.registers"][0] * p["queue.register_set"][0])]
 
@@ -181,11 +175,11 @@ def _table(size: float) -> arrays.Array:
 
 
 def _queues_and_links(results: dict, seconds: float, area: Quantity, p: Drawn) -> Quantity:
-    machine = results["machine"]
-    requests = answers = 0
-    for unit in _units(results):
-        requests += unit["malloc_queue"]["requests"] + unit["free_queue"]["requests"]
-        answers += unit["malloc_queue"]["requests"]
+    machine, unit = results["machine"], results["support_core"]
+    if machine["support_core"]["requests"] == "memory":
+        return 0 * area  # what it has instead is in the caches
+    answers = unit["malloc_queue"]["requests"]
+    requests = answers + unit["free_queue"]["requests"]
     bits = p["queue.entry"] * 8
     energy = (requests + answers) * bits * _a_bit(area, p)
     if found := _queues(machine, p):

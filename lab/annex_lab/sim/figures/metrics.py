@@ -4,9 +4,9 @@ Cores past `thread_cores` are a support core's: _main leaves them out, _all has 
 """
 
 import functools
-import importlib
-import importlib.util
 from collections.abc import Callable
+
+from annex_lab.sim.energy import model, parameters
 
 SYNCHRONIZATION = ("atomic", "coherence")
 CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
@@ -55,24 +55,14 @@ METRICS: dict[str, Callable[[dict], float]] = {
 }
 
 
-def without_energy() -> str:
-    """Why there is no estimate of energy; nothing where there is one."""
-    there = importlib.util.find_spec("annex_lab.sim.energy")
-    return "" if there else "needs energy: there is no annex_lab.sim.energy"
-
-
 @functools.cache
-def _energy_model():
-    model, parameters = (importlib.import_module(f"annex_lab.sim.energy.{name}") for name in ("model", "parameters"))
-    return model, parameters.draw()
+def _drawn():
+    return parameters.draw()
 
 
 def energy(part: dict) -> dict:
     """Of the chip, in joules: nominal, and for each draw of the estimate's parameters, which runs share."""
-    if without_energy():
-        return {}
-    model, drawn = _energy_model()
-    found = model.of(part, drawn).chip
+    found = model.of(part, _drawn()).chip
     return {ENERGY: float(found[0]), ENERGY_DRAWN: found}
 
 

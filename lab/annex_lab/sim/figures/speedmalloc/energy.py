@@ -90,5 +90,4 @@ FIGURE_13 = Figure(
     drawn="lines",
     unit="energy saved",
     pictured=lambda panel: panel != BY_WORKLOAD,
-    missing=lambda: metrics.without_energy(),
 )

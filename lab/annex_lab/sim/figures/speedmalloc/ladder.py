@@ -1,6 +1,7 @@
 """Figure 17: from the allocator in software to the support core, one thing added at a time."""
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import replace
 
 from annex_lab.sim.figures.cells import Cell
@@ -24,10 +25,14 @@ from annex_lab.sim.figures.values import LEVEL, MEAN, Column, Missing, Results, 
 # Hardware: calls on an idle big core by queues in shared memory; by signals; by signals with queues in hardware; and
 # these on a small core.
 RUNGS = ("ic-malloc", "ic-malloc-signals", "ic-malloc-queues", SUPPORT)
-ORDER = ("ic-malloc", "ic-malloc-signals", SUPPORT)  # the paper's, who has no rung between the last two
+# The paper adds the queues in its last step, which is SpeedMalloc; it does not say whether the steps before it have
+# the small core.
+ORDERS = {
+    "workloads with the ladder in the paper's order, all on the big core": RUNGS[:-1],
+    "workloads with the ladder in the paper's order, its last step on the small core": (*RUNGS[:2], SUPPORT),
+}
 LADDER_OF = "tcmalloc"  # the paper's is relative to it
 OVER_EACH = f"{offloaded(OURS)}, over each in software"
-IN_ORDER = "workloads with the ladder in the paper's order"
 
 
 def _runs(choice: Choice) -> list[Spec]:
@@ -50,17 +55,17 @@ def _rung(choice: Choice, name: str, hardware: str) -> Column:
     return Column(hardware, value, known, where, bounds=bounds(choice, name, name, MANY))
 
 
-def _in_order(choice: Choice, results: Results, name: str, workload: str) -> bool:
+def _in_order(choice: Choice, results: Results, name: str, workload: str, order: Iterable[str]) -> bool:
     """Whether no step is one back, by more than counts, with the first seed."""
-    values = [speedup(choice, name, name, MANY, hardware)(results, workload, choice.seeds[0]) for hardware in ORDER]
+    values = [speedup(choice, name, name, MANY, hardware)(results, workload, choice.seeds[0]) for hardware in order]
     return all(after >= before * (1 - LEVEL) for before, after in itertools.pairwise(values))
 
 
-def _order(choice: Choice, results: Results, name: str) -> Cell:
+def _order(choice: Choice, results: Results, name: str, panel: str) -> Cell:
     workloads = choice.of(MULTI)
-    cell = Cell(IN_ORDER, name, "workloads", None)
+    cell = Cell(panel, name, "workloads", None)
     try:
-        kept = [_in_order(choice, results, name, workload) for workload in workloads]
+        kept = [_in_order(choice, results, name, workload, ORDERS[panel]) for workload in workloads]
     except Missing as why:
         return replace(cell, note=str(why))
     return replace(cell, ours=float(sum(kept)), note=f"of {len(kept)}")
@@ -83,7 +88,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
             for name in choice.among(PEERS)
         ]
         found += table(choice, results, columns, workloads, in_panel(OVER_EACH))
-    return found + [_order(choice, results, name) for name in choice.allocators]
+    return found + [_order(choice, results, name, panel) for panel in ORDERS for name in choice.allocators]
 
 
 FIGURE_17 = Figure(
@@ -96,5 +101,5 @@ FIGURE_17 = Figure(
     _runs,
     _cells,
     unit="speedup over software",
-    pictured=lambda panel: panel != IN_ORDER,
+    pictured=lambda panel: panel not in ORDERS,
 )

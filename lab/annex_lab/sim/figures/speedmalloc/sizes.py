@@ -58,17 +58,14 @@ def _cells_14(choice: Choice, results: Results) -> list[Cell]:
         return []
     times = {kib: 1 / speedup for kib, speedup in paper.L1D_SPEEDUP.items()}
     found = _by_size(choice, results, "time", lambda run: of(run, "cycles"), times)
-    if not metrics.without_energy():
-        found += _by_size(choice, results, "power", _power, paper.L1D_POWER)
-        found += _by_size(choice, results, "energy", lambda run: of(run, metrics.ENERGY), {})
-    return found
+    found += _by_size(choice, results, "power", _power, paper.L1D_POWER)
+    return found + _by_size(choice, results, "energy", lambda run: of(run, metrics.ENERGY), {})
 
 
 FIGURE_14 = Figure(
     "14",
     "The support core's L1 data cache",
-    "sh6bench with 16 threads, each allocator on the support core. Power and energy stand beside time "
-    "where there is an estimate of energy.",
+    "sh6bench with 16 threads, each allocator on the support core: time, and the estimate of power and energy.",
     _runs_14,
     _cells_14,
     drawn="lines",
