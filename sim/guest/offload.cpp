@@ -29,7 +29,8 @@ void add_up(nlohmann::json& sum, const nlohmann::json& one) {
 }  // namespace
 
 Offload::Offload(const Machine& machine, std::deque<Core>& cores, MemorySystem& memory)
-    : pages_(memory.pages()),
+    : memory_(memory),
+      pages_(memory.pages()),
       parked_needed_(machine.support_core.context == "parked"),
       main_cores_(machine.thread_cores()) {
   const unsigned units = machine.support_core.cores;
@@ -101,6 +102,16 @@ void Offload::record(CapturedCall& captured, const Block& block, std::span<const
   captured.call.add(block, moved_, next);
 }
 
+Offload::Spent Offload::spent(const Core& core) const {
+  return {core.statistics().of(Origin::kAllocator).atomics, memory_.attribution().misses(core.index())[Blame::kInside]};
+}
+
+void Offload::add_since(const Spent& before, const Core& core) {
+  const Spent now = spent(core);
+  by_stubs_.atomics += now.atomics - before.atomics;
+  by_stubs_.misses += now.misses - before.misses;
+}
+
 void Offload::give_up(CapturedCall& captured, Core& core) {
   ++given_up_;
   captured.recording = false;
@@ -129,15 +140,20 @@ uint64_t Offload::ask(CapturedCall& captured, Core& core, Address result, Call& 
   }
   const Service service = service_of(captured.function);
   SupportCore& unit = unit_of(captured);
+  const Spent before = spent(core);
   const Channel::Asked asked = unit.channel().ask(core, service, captured.entry);
+  add_since(before, core);
   const uint64_t number = unit.request(service, core.index(), asked, std::move(captured.call));
   unit.advance(asked.issued + unit.channel().least_delay());
   return number;
 }
 
 void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next) {
+  const Spent before = spent(core);
   if (needs_answer(captured.function)) unit_of(captured).channel().have_answer(core, when);
+  add_since(before, core);
   data.run(core);
+  const Spent with_data = spent(core);
   return_.start = return_.last = captured.entry + 4;
   return_.fall_through = captured.entry + 5;
   if (captured.function == Function::kAllocateInto) {
@@ -148,6 +164,7 @@ void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, cons
   }
   const MemoryAccess slot = {.address = captured.slot, .instruction = 0, .bytes = 8, .store = false};
   core.run(return_, {&slot, captured.slot != 0 ? size_t{1} : size_t{0}}, next, Origin::kAllocator);
+  add_since(with_data, core);
 }
 
 void Offload::finish() {
@@ -166,6 +183,7 @@ void Offload::describe(nlohmann::json& out) const {
   out["at_their_own_cores"] = {
       {"before_the_parked_thread", before_ready_}, {"beside_a_waiting_one", beside_}, {"waited", given_up_}};
   out["data_steps"] = data_steps_;
+  out["stubs"] = {{"atomics", by_stubs_.atomics}, {"l2_misses", by_stubs_.misses}};
 }
 
 }  // namespace annex::sim

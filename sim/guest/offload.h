@@ -90,6 +90,15 @@ class Offload {
 
   unsigned unit_number(const Core& core) const;
 
+  // What the allocator's code has cost a main core so far: locked instructions, and misses of its own caches.
+  struct Spent {
+    uint64_t atomics = 0;
+    uint64_t misses = 0;
+  };
+  Spent spent(const Core& core) const;
+  void add_since(const Spent& before, const Core& core);
+
+  MemorySystem& memory_;
   Pages& pages_;
   const bool parked_needed_;
   const unsigned main_cores_;
@@ -102,6 +111,7 @@ class Offload {
   uint64_t before_ready_ = 0;  // calls at their own cores: before there was a parked thread,
   uint64_t beside_ = 0;        // while another one waited,
   uint64_t given_up_ = 0;      // and that had to wait
+  Spent by_stubs_;             // what calls cost the main cores that make them, beside their data
   uint64_t data_steps_ = 0;    // of blocks that stay with the main cores
 };
 

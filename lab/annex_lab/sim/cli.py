@@ -16,7 +16,7 @@ from annex_lab import allocators as known
 from annex_lab import native, paths, programs
 from annex_lab.programs import inputs
 from annex_lab.programs.model import Command, Context
-from annex_lab.sim import cache, campaign, guest, kernel_costs, machines, run, summary, validation
+from annex_lab.sim import cache, campaign, guest, invariants, kernel_costs, machines, run, summary, validation
 from annex_lab.sim.energy import cli as energy
 
 console = Console(stderr=True)
@@ -142,8 +142,9 @@ def sim(
     """Runs an unmodified program on a simulated machine and says where its time went, and the allocator's part in it.
 
     Exit status: the program's own (128 + N after signal N); 2 for what cannot be simulated or a wrong machine; 3 where
-    only a part of the run was simulated (exec); 124 where it hung; 127 where there is no such program; 130 after
-    Ctrl-C. Statistics of a run that did not come to its end are written all the same, and marked.
+    only a part of the run was simulated (exec); 4 where an invariant of the hardware does not hold; 124 where it hung;
+    127 where there is no such program; 130 after Ctrl-C. Statistics of a run that did not come to its end are written
+    all the same, and marked.
     """
     if list_machines:
         Console().print("\n".join(machines.presets()))
@@ -242,10 +243,13 @@ def _simulate(
     results["workload"], results["scale"] = workload, scale
     results["simulator"] = cache.digest(run.PLUGIN)[:12]
     results["exit_status"] = done.status
+    results["violations"] = invariants.violations(results)
     if json_file:
         json_file.write_text(json.dumps(results, indent=1) + "\n")
     sys.stdout.flush()
     summary.show(Console(stderr=True), results)
+    for violation in results["violations"]:
+        _say(f"not to be trusted: {violation}")
     return _status(done.status, results)
 
 
@@ -254,6 +258,8 @@ def _status(status: int, results: dict) -> int:
         return 3
     if results["ended"] == "stopped":
         return STOPPED
+    if results["violations"]:
+        return 4
     return status if status >= 0 else 128 - status
 
 

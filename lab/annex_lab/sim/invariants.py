@@ -1,0 +1,51 @@
+"""What must hold in every run with a support core, whatever the program and the allocator."""
+
+# Of calls. What is left is the fetch of the instructions that stand in a call's place, and of its return address.
+MISSES = 0.01
+
+
+def violations(results: dict) -> list[str]:
+    """A line for each that does not hold, of a run that came to its end."""
+    if "support_core" not in results or not results["complete"]:
+        return []
+    whole, parameters = results["support_core"], results["machine"]["support_core"]
+    checks = [check for unit in whole["each"] for check in _of_unit(unit, parameters)]
+    for number, core in enumerate(results["cores"]):
+        checks.append((f"core {number}: its cycles are those of its causes", *_cycles(core)))
+    if parameters["requests"] == "memory":
+        return [_said(*check) for check in checks if check[1] != check[2]]
+    atomics, misses = whole["stubs"]["atomics"], whole["stubs"]["l2_misses"]
+    checks.append(("no locked instruction of the allocator's is left on main cores", atomics, 0))
+    found = [_said(*check) for check in checks if check[1] != check[2]]
+    if misses > 100 + MISSES * whole["served"]:
+        found.append(f"misses of the allocator's on main cores: {misses} in {whole['served']} calls")
+    return found
+
+
+def _said(what: str, is_: int, should: int) -> str:
+    return f"{what}: {is_} is not {should}"
+
+
+def _of_unit(unit: dict, parameters: dict) -> list[tuple[str, int, int]]:
+    mallocs, frees = unit["malloc_queue"], unit["free_queue"]
+    of = f"support core {unit['core']}: "
+    parts = unit["asking"] + mallocs["waited"] + unit["reply"] + unit["answering"]
+    found = [
+        (of + "each captured block is run once", unit["replayed"], unit["steps"]),
+        (of + "each request is served", unit["served"], mallocs["requests"] + frees["requests"]),
+        (of + "each queued malloc is taken", mallocs["taken"], mallocs["requests"]),
+        (of + "each queued free is taken", frees["taken"], frees["requests"]),
+        (of + "Little's law of the mallocs", mallocs["area"], mallocs["waited"]),
+        (of + "Little's law of the frees", frees["area"], frees["waited"]),
+        (of + "a malloc takes its way there, its wait, its service and its way back", unit["asked_to_answered"], parts),
+    ]
+    if parameters["requests"] != "memory":
+        links = parameters["link"] * mallocs["taken"]
+        found.append((of + "an answer takes a link", unit["answering"], links))
+        if parameters["register_buffer"] and unit["asking"] != links + parameters["registers"]:
+            found.append((of + "a request takes a link", unit["asking"], links))
+    return found
+
+
+def _cycles(core: dict) -> tuple[int, int]:
+    return core["cycles"], sum(sum(core[who]["cycles"].values()) for who in ("program", "allocator"))
