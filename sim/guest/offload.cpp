@@ -8,9 +8,6 @@ namespace annex::sim {
 
 namespace {
 
-constexpr Register kRax = kFirstInteger;
-constexpr Register kRsp = kFirstInteger + 4;
-constexpr Register kRdi = kFirstInteger + 7;
 constexpr Address kStackDepth = Address{1} << 20;  // below a call's slot, what is its own
 
 void add_up(nlohmann::json& sum, const nlohmann::json& one) {
@@ -31,16 +28,9 @@ void add_up(nlohmann::json& sum, const nlohmann::json& one) {
 Offload::Offload(const Machine& machine, std::deque<Core>& cores, MemorySystem& memory)
     : memory_(memory),
       pages_(memory.pages()),
-      parked_needed_(machine.support_core.context == "parked"),
-      main_cores_(machine.thread_cores()) {
-  const unsigned units = machine.support_core.cores;
-  for (unsigned i = 0; i < units; ++i) {
-    // As even as can be: those of which unit_number() is i.
-    const unsigned first = (i * main_cores_ + units - 1) / units;
-    const unsigned end = ((i + 1) * main_cores_ + units - 1) / units;
-    units_.emplace_back(machine.support_core, Cluster{first, end - first}, cores[machine.first_of(kSupportCore) + i],
-                        memory);
-  }
+      parked_needed_(machine.support_core.used() && machine.support_core.context == "parked"),
+      main_cores_(machine.thread_cores()),
+      units_(make_units(machine, cores, memory)) {
   // ret, at the end of the main core's stub; and before it, of posix_memalign, the store of the result.
   return_.end = BlockEnd::kReturn;
   return_.instructions = 1;
@@ -139,18 +129,15 @@ uint64_t Offload::ask(CapturedCall& captured, Core& core, Address result, Call& 
     data_steps_ += data.steps();
   }
   const Service service = service_of(captured.function);
-  SupportCore& unit = unit_of(captured);
   const Spent before = spent(core);
-  const Channel::Asked asked = unit.channel().ask(core, service, captured.entry);
+  const uint64_t number = unit_of(captured).ask(core, service, captured.entry, std::move(captured.call));
   add_since(before, core);
-  const uint64_t number = unit.request(service, core.index(), asked, std::move(captured.call));
-  unit.advance(asked.issued + unit.channel().least_delay());
   return number;
 }
 
 void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next) {
   const Spent before = spent(core);
-  if (needs_answer(captured.function)) unit_of(captured).channel().have_answer(core, when);
+  if (needs_answer(captured.function)) unit_of(captured).have_answer(core, when);
   add_since(before, core);
   data.run(core);
   const Spent with_data = spent(core);
@@ -168,17 +155,18 @@ void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, cons
 }
 
 void Offload::finish() {
-  for (SupportCore& unit : units_) unit.advance(kNoTime - 1);
+  for (const auto& unit : units_) unit->advance(kNoTime - 1);
 }
 
-void Offload::describe(nlohmann::json& out) const {
+void Offload::describe(nlohmann::json& results) const {
   // The sums of all, and each.
   nlohmann::json each = nlohmann::json::array();
-  for (const SupportCore& unit : units_) {
-    unit.describe(each.emplace_back());
+  nlohmann::json& out = results[units_.front()->name()];
+  for (const auto& unit : units_) {
+    unit->describe(each.emplace_back());
     add_up(out, each.back());
   }
-  out["core"] = each.front()["core"];
+  if (each.front().contains("core")) out["core"] = each.front()["core"];  // the first one's number
   out["each"] = std::move(each);
   out["at_their_own_cores"] = {
       {"before_the_parked_thread", before_ready_}, {"beside_a_waiting_one", beside_}, {"waited", given_up_}};

@@ -29,7 +29,7 @@
 #include "guest/functions.h"
 #include "guest/registers.h"
 #include "hardware/call.h"
-#include "hardware/support_core.h"
+#include "hardware/units.h"
 #include "machine/core.h"
 #include "machine/memory_system.h"
 
@@ -75,9 +75,10 @@ class Offload {
   // The main core has its answer, clears or copies, and returns.
   void answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next);
 
-  SupportCore& unit_of(const CapturedCall& captured) { return units_[captured.unit]; }
+  Unit& unit_of(const CapturedCall& captured) { return *units_[captured.unit]; }
   static Service service_of(Function function) { return needs_answer(function) ? Service::kAllocate : Service::kFree; }
   void finish();  // all that units still have to do
+  // Adds what its units are called.
   void describe(nlohmann::json& out) const;
 
  private:
@@ -102,7 +103,7 @@ class Offload {
   Pages& pages_;
   const bool parked_needed_;
   const unsigned main_cores_;
-  std::deque<SupportCore> units_;
+  const std::vector<std::unique_ptr<Unit>> units_;
   std::vector<Parked> parked_;  // by unit
   std::vector<MemoryAccess> moved_;
   Block return_;

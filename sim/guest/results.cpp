@@ -70,7 +70,7 @@ void Simulation::describe(Json& out) {
 
   static constexpr const char* kNames[] = {"", "allocate", "free", "reallocate", "other"};
   if (offload_ != nullptr) {
-    offload_->describe(out["support_core"]);
+    offload_->describe(out);
   }
 
   Json& allocator = out["allocator"];

@@ -16,7 +16,8 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       turns_(scheduler_, attention_),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
-  if (machine_.support_core.used()) offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
+  if (machine_.support_core.used() || machine_.fixed_time.used())
+    offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
 }
 
 // SplitMix64.
@@ -193,9 +194,9 @@ void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& blo
   offload_->restore(*call, thread.registers);
   if (!call->recording) return;
   Core& core = *thread.core;
-  SupportCore& unit = offload_->unit_of(*call);
+  Unit& unit = offload_->unit_of(*call);
   const Service service = Offload::service_of(call->function);
-  const Cycles room = when_decided(thread, block, unit, [&] { return unit.channel().room(core.index(), service); });
+  const Cycles room = when_decided(thread, block, unit, [&] { return unit.room(core.index(), service); });
   if (room > core.now()) core.spend(room - core.now(), Cause::kUnit);
   Call data;
   const uint64_t number = offload_->ask(*call, core, at(thread.registers, GuestRegister::kRax), data);
@@ -207,20 +208,30 @@ void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& blo
   communications_ = memory_.communications();
 }
 
-// What the unit says as soon as it is decided.
-template <class Ask>
-Cycles Simulation::when_decided(GuestThread& thread, const TranslatedBlock& block, SupportCore& unit, Ask&& ask) {
+// What the unit says as soon as it is decided. Who else asks until then has a part in who goes first. Of all threads
+// that wait for a unit one goes on with it, and tells the others: else each would have its turn for each step.
+Cycles Simulation::when_decided(GuestThread& thread, const TranslatedBlock& block, Unit& unit, const Ask& ask) {
   const Cycles since = thread.core->resumes();
-  std::optional<Cycles> said = ask();
-  while (!said) {
-    // Who else asks until then has a part in who goes first.
+  const Cycles delay = unit.least_delay();
+  Waiter self{thread.id, unit, ask, ask(), 0};
+  if (self.said) return *self.said;
+  waiters_.push_back(&self);
+  for (;;) {
     const Cycles next = unit.decides_next();
-    const Cycles delay = unit.channel().least_delay();
-    if (next > since + delay && !block.alone) wait_for_others(thread, next - delay);
-    unit.advance(next);
-    said = ask();
+    self.until = next - delay;
+    if (self.until > since && !block.alone) wait_for_others(thread, self.until);
+    if (self.said) break;
+    unit.advance(self.until + delay);
+    for (Waiter* waiter : waiters_) {
+      if (&waiter->unit != &unit || waiter->said) continue;
+      waiter->said = waiter->ask();
+      waiter->until = waiter->said ? 0 : unit.decides_next() - delay;
+      if (waiter != &self) scheduler_.hold(waiter->thread, waiter->until);
+    }
+    if (self.said) break;
   }
-  return *said;
+  std::erase(waiters_, &self);
+  return *self.said;
 }
 
 void Simulation::wait_for_others(GuestThread& thread, Cycles until) {

@@ -168,6 +168,15 @@ class Simulation final : private Clock {
   void describe(nlohmann::json& out);
 
  private:
+  // A thread that waits for what a unit decides.
+  struct Waiter {
+    unsigned thread;
+    Unit& unit;
+    const std::function<std::optional<Cycles>()>& ask;
+    std::optional<Cycles> said;
+    Cycles until;  // when no core is further behind, it goes on
+  };
+
   // How many runs of a block are in order after one that communicated.
   static constexpr uint16_t kWritesInOrder = 16;
   static constexpr uint16_t kReadsInOrder = 16384;
@@ -193,8 +202,8 @@ class Simulation final : private Clock {
   bool in_captured_call(GuestThread& thread, TranslatedBlock& block);
   void record(GuestThread& thread, Address next);
   void finish_captured(GuestThread& thread, const TranslatedBlock& block);
-  template <class Ask>
-  Cycles when_decided(GuestThread& thread, const TranslatedBlock& block, SupportCore& unit, Ask&& ask);
+  using Ask = std::function<std::optional<Cycles>()>;
+  Cycles when_decided(GuestThread& thread, const TranslatedBlock& block, Unit& unit, const Ask& ask);
   // The thread waits, and keeps its core, until no core is further behind than this time.
   void wait_for_others(GuestThread& thread, Cycles until);
 
@@ -205,6 +214,7 @@ class Simulation final : private Clock {
   std::deque<Core> cores_;
   std::unordered_set<Address> handlers_;
   std::vector<GuestThread*> parked_;  // by unit; they never end
+  std::vector<Waiter*> waiters_;
   std::unique_ptr<Offload> offload_;  // where the machine has a unit for it
   Scheduler scheduler_;
   std::atomic<bool> attention_{false};  // the running thread should look around

@@ -6,18 +6,16 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
 #include "hardware/call.h"
 #include "hardware/message_queue.h"
+#include "hardware/unit.h"
 #include "machine/core.h"
 #include "machine/types.h"
 
 namespace annex::sim {
-
-enum class Service : uint8_t { kAllocate, kFree };
 
 struct CallRequest {
   Service service = Service::kAllocate;
@@ -26,8 +24,6 @@ struct CallRequest {
   Cycles issued = 0;
   Call call;
 };
-
-inline constexpr Cycles kNoTime = ~Cycles{0};
 
 // The main cores that a support core serves.
 struct Cluster {

@@ -44,12 +44,6 @@ class MessageQueue {
   bool overflows() const { return waiting_.size() > entries_; }
   // When the first of those that wait came. Not of an empty one.
   Cycles oldest() const { return waiting_.front().came; }
-  // Each that waits, in the order of coming: visit(core, when it came).
-  template <class Visit>
-  void each(Visit&& visit) const {
-    for (const Entry& entry : waiting_) visit(entry.core, entry.came);
-  }
-
   // In the order of time, but that a request may be told of late: it came at `at`, before what was counted already.
   void push(Request request, unsigned core, Cycles at) {
     if (at > counted_until_) {
@@ -63,21 +57,16 @@ class MessageQueue {
     statistics_.most = std::max<uint64_t>(statistics_.most, waiting_.size());
   }
 
-  // Of those in the queue itself. Not of an empty one.
-  Request take(Cycles at) { return take(at, next_core_); }
-  // The same, where it is that core's turn.
-  Request take(Cycles at, unsigned turn) {
-    count_until(at);
+  // Of those in the queue itself, the oldest of the core whose turn it is. Not of an empty one.
+  Request take(Cycles at) {
     const auto end = waiting_.begin() + static_cast<ptrdiff_t>(std::min<size_t>(entries_, waiting_.size()));
-    const auto behind = [&](const Entry& entry) { return (entry.core + cores_ - turn) % cores_; };
-    const auto chosen =
-        std::min_element(waiting_.begin(), end, [&](auto& a, auto& b) { return behind(a) < behind(b); });
-    next_core_ = (chosen->core + 1) % cores_;
-    statistics_.waited += at - chosen->came;
-    ++statistics_.taken;
-    Request request = std::move(chosen->request);
-    waiting_.erase(chosen);
-    return request;
+    const auto behind = [&](const Entry& entry) { return (entry.core + cores_ - next_core_) % cores_; };
+    return take_out(std::min_element(waiting_.begin(), end, [&](auto& a, auto& b) { return behind(a) < behind(b); }),
+                    at);
+  }
+  // The oldest of that core, of which there is one.
+  Request take_of(unsigned core, Cycles at) {
+    return take_out(std::find_if(waiting_.begin(), waiting_.end(), [&](auto& of) { return of.core == core; }), at);
   }
 
   const QueueStatistics& statistics() const { return statistics_; }
@@ -89,6 +78,15 @@ class MessageQueue {
     Cycles came;
   };
 
+  Request take_out(typename std::deque<Entry>::iterator chosen, Cycles at) {
+    count_until(at);
+    next_core_ = (chosen->core + 1) % cores_;
+    statistics_.waited += at - chosen->came;
+    ++statistics_.taken;
+    Request request = std::move(chosen->request);
+    waiting_.erase(chosen);
+    return request;
+  }
   void count_until(Cycles at) {
     statistics_.area += waiting_.size() * (at - counted_until_);
     counted_until_ = at;

@@ -9,9 +9,7 @@ namespace annex::sim {
 
 namespace {
 
-constexpr Register kRax = kFirstInteger;        // rax
-constexpr Register kRdi = kFirstInteger + 7;    // rdi
-constexpr Register kFlag = kFirstInteger + 11;  // r11, which calls may change
+constexpr Register kFlag = kR11;
 constexpr Address kLine = 64;
 constexpr Address kEntry = 8;  // bytes of a ring's
 constexpr Address kPerLine = kLine / kEntry;
@@ -58,6 +56,7 @@ SharedMemory::SharedMemory(const SupportCoreParameters& parameters, Cluster clus
       room_(cluster.cores, parameters.queue),
       put_(cluster.cores),
       got_(cluster.cores),
+      came_(2 * cluster.cores),
       read_answer_(code(2, {load(kRax), compare(kRax), kBranch})),
       read_malloc_(code(3, {load(kFlag), compare(kFlag), kBranch, load(kRdi)})),
       read_free_(code(4, {load(kFlag), compare(kFlag), kBranch, load(kRdi)})),
@@ -110,33 +109,36 @@ void SharedMemory::have_answer(Core& main, Cycles when) {
 
 void SharedMemory::arrive(CallRequest request, Cycles at) {
   const unsigned from = place_of(request.from);
+  came_[position_of({from, request.service})].push_back(at);
   queue_of(request.service).push(std::move(request), from, at);
 }
 
 // The first place that one who looks around from then on finds changed.
 SharedMemory::Found SharedMemory::look(Cycles from) const {
-  const unsigned places = 2 * cluster_.cores;
+  const auto places = static_cast<unsigned>(came_.size());
   const Cycles round = poll_ * places;
   Found first;
-  const auto consider = [&](Place place, Cycles came) {
-    const unsigned ahead = (position_of(place) + places - next_) % places;
-    Cycles at = from + ahead * poll_;
+  for (unsigned position = 0; position < places; ++position) {
+    if (came_[position].empty()) continue;
+    const Cycles came = came_[position].front();
+    Cycles at = from + (position + places - next_) % places * poll_;
     if (at < came && round > 0) at += (came - at + round - 1) / round * round;
     at = std::max(at, came);
-    if (at < first.at) first = {place, at};
-  };
-  mallocs_.each([&](unsigned core, Cycles came) { consider({core, Service::kAllocate}, came); });
-  frees_.each([&](unsigned core, Cycles came) { consider({core, Service::kFree}, came); });
+    if (at < first.at) first = {position, at};
+  }
   return first;
 }
 
 Cycles SharedMemory::next_start(Cycles idle_from) const { return look(idle_from).at; }
 
 CallRequest SharedMemory::take(Cycles idle_from, Cycles at) {
-  const Place place = look(idle_from).place;
-  next_ = (position_of(place) + 1) % (2 * cluster_.cores);
-  if (place.service == Service::kFree) room_.taken(place.core, at);
-  return queue_of(place.service).take(at, place.core);
+  const unsigned position = look(idle_from).position;
+  next_ = (position + 1) % static_cast<unsigned>(came_.size());
+  came_[position].pop_front();
+  const unsigned core = position / 2;
+  const bool frees = position % 2 == 1;
+  if (frees) room_.taken(core, at);
+  return queue_of(frees ? Service::kFree : Service::kAllocate).take_of(core, at);
 }
 
 void SharedMemory::begin(Core& support, const CallRequest& request) {

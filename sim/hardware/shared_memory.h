@@ -18,6 +18,9 @@
 // answer as soon as it is written and fetched.
 #pragma once
 
+#include <deque>
+#include <vector>
+
 #include "hardware/channel.h"
 #include "machine/parameters.h"
 
@@ -47,7 +50,7 @@ class SharedMemory final : public Channel {
     Service service = Service::kAllocate;
   };
   struct Found {
-    Place place;
+    unsigned position = 0;
     Cycles at = kNoTime;
   };
 
@@ -58,9 +61,10 @@ class SharedMemory final : public Channel {
   const Cycles poll_;
   const uint32_t entries_;
   const bool locked_;
-  unsigned next_ = 0;                // the position that is looked at next
-  Room room_;                        // in the rings
-  std::vector<uint64_t> put_, got_;  // by core: entries of its ring so far
+  unsigned next_ = 0;                     // the position that is looked at next
+  Room room_;                             // in the rings
+  std::vector<uint64_t> put_, got_;       // by core: entries of its ring so far
+  std::vector<std::deque<Cycles>> came_;  // by position: when those that wait there came
   Block ask_malloc_, ask_free_, read_answer_, read_malloc_, read_free_, write_answer_, write_head_;
 };
 

@@ -7,9 +7,6 @@ namespace annex::sim {
 
 namespace {
 
-constexpr Register kRax = kFirstInteger;      // rax
-constexpr Register kRdi = kFirstInteger + 7;  // rdi
-
 // Memory that queues overflow to: large enough for all that may wait.
 constexpr Address kReserved = kUnitMemory;
 constexpr Address kReservedLines = 1 << 16;

@@ -11,8 +11,6 @@ namespace annex::sim {
 
 namespace {
 
-constexpr Register kResultRegister = kFirstInteger;  // rax
-
 std::unique_ptr<Channel> channel_of(const SupportCoreParameters& parameters, Cluster cluster, MemorySystem& memory) {
   if (parameters.requests == "memory") return std::make_unique<SharedMemory>(parameters, cluster);
   return std::make_unique<Signals>(parameters, cluster, memory);
@@ -32,6 +30,15 @@ uint64_t SupportCore::request(Service service, unsigned from, Channel::Asked ask
   coming_.push_back({asked.arrival, {service, from, next_number_, asked.issued, std::move(call)}});
   std::push_heap(coming_.begin(), coming_.end(), Later{});
   return next_number_++;
+}
+
+uint64_t SupportCore::ask(Core& main, Service service, Address entry, Call call) {
+  // Others have come this far; the request may be issued later.
+  const Cycles all_told = main.resumes() + least_delay();
+  const Channel::Asked asked = channel_->ask(main, service, entry);
+  const uint64_t number = request(service, main.index(), asked, std::move(call));
+  advance(all_told);
+  return number;
 }
 
 Cycles SupportCore::next_start() const {
@@ -87,7 +94,7 @@ void SupportCore::serve(Cycles at) {
   const Cycles end = std::max(begun, core_.now());
   const bool answers = request.service == Service::kAllocate;
   Cycles known = end;
-  if (answers && reply_when_known_ && !costs_nothing_) known = std::clamp(core_.ready(kResultRegister), begun, end);
+  if (answers && reply_when_known_ && !costs_nothing_) known = std::clamp(core_.ready(kRax), begun, end);
   ++statistics_.served;
   statistics_.service += end - at;
   if (!answers) return;

@@ -6,9 +6,6 @@
 // state. With signals the answer leaves when the result's register has its value (`reply = "when-known"`), or when the
 // whole call is done; what remains is done before the next request.
 //
-// Requests may be announced before they come. advance(to) says that all are announced that come until then, and
-// decides all that follows from it; until a request has its answer, ask again with more time.
-//
 // Simplification: the heap is changed when the program makes the call: a block that is freed may be given out again
 // before this core has run the free.
 #pragma once
@@ -22,6 +19,7 @@
 
 #include "hardware/call.h"
 #include "hardware/channel.h"
+#include "hardware/unit.h"
 #include "machine/core.h"
 #include "machine/parameters.h"
 
@@ -52,26 +50,27 @@ struct SupportStatistics {
   }
 };
 
-class SupportCore {
+class SupportCore final : public Unit {
  public:
   // `core`: the one of the machine's that it is.
   SupportCore(const SupportCoreParameters& parameters, Cluster cluster, Core& core, MemorySystem& memory);
 
-  // How main cores ask, and have their answers.
-  Channel& channel() { return *channel_; }
-  const Channel& channel() const { return *channel_; }
-  // What a main core asked for, so. Its number.
+  const char* name() const override { return kSupportCore.data(); }
+  std::optional<Cycles> room(unsigned from, Service service) const override { return channel_->room(from, service); }
+  uint64_t ask(Core& main, Service service, Address entry, Call call) override;
+  std::optional<Cycles> answer(uint64_t number) override;
+  void have_answer(Core& main, Cycles when) override { channel_->have_answer(main, when); }
+  Cycles least_delay() const override { return channel_->least_delay(); }
+  void advance(Cycles to) override;
+  Cycles decides_next() const override;
+
+  // What ask() does when a main core has asked, so.
   uint64_t request(Service service, unsigned from, Channel::Asked asked, Call call);
 
-  // No request comes any more that is here before that time.
-  void advance(Cycles to);
-  // When the answer is at the core that asked, once it is decided; then it is forgotten.
-  std::optional<Cycles> answer(uint64_t number);
-  // The time up to which all must be known before anything more can be decided; kNoTime: nothing waits.
-  Cycles decides_next() const;
-
+  Channel& channel() { return *channel_; }
+  const Channel& channel() const { return *channel_; }
   const SupportStatistics& statistics() const { return statistics_; }
-  void describe(nlohmann::json& out) const;
+  void describe(nlohmann::json& out) const override;
 
  private:
   struct OnItsWay {

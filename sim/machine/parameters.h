@@ -364,6 +364,21 @@ struct SupportCoreParameters {
   }
 };
 
+// A unit that serves calls in a fixed time: sim/hardware/fixed_time.h.
+struct FixedTimeParameters {
+  uint32_t units = 0;
+  uint32_t cycles = 16;
+
+  bool used() const { return units > 0; }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("units", self.units, 0, 1, "units", "that serve all cores' calls; 0: the cores that make them do",
+          "a bound, of no paper");
+    visit("cycles", self.cycles, 1, 1000000, "cycles", "from a call to its result", "SpeedMalloc Table 2: two links");
+  }
+};
+
 // A core, with its own caches and translation buffers.
 struct CoreKind {
   CoreParameters core;
@@ -425,6 +440,7 @@ struct Machine : CoreKind {
   PageParameters pages;
   SystemParameters system;
   SupportCoreParameters support_core;
+  FixedTimeParameters fixed_time;
   std::vector<OtherCores> others;  // those that run threads before those that don't
 
   // Cores are numbered: main ones, then the others in their order.
@@ -456,6 +472,7 @@ struct Machine : CoreKind {
     visit("pages", self.pages, "page walks and faults");
     visit("system", self.system, "what the kernel takes");
     visit("support_core", self.support_core, "a core that runs the allocator's calls for the others; and its kind");
+    visit("fixed_time", self.fixed_time, "a unit that serves the allocator's calls in a fixed time");
   }
 };
 

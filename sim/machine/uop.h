@@ -36,6 +36,11 @@ const char* name_of(UopClass kind);
 using Register = uint8_t;
 inline constexpr Register kNoRegister = 0;
 inline constexpr Register kFirstInteger = 1;  // 16 or 31 of them
+// Of x86-64 calls: their result, stack and first argument; and one that they may change.
+inline constexpr Register kRax = kFirstInteger;
+inline constexpr Register kRsp = kFirstInteger + 4;
+inline constexpr Register kRdi = kFirstInteger + 7;
+inline constexpr Register kR11 = kFirstInteger + 11;
 inline constexpr Register kFlags = 33;
 inline constexpr Register kFirstVector = 34;  // 32 of them
 inline constexpr Register kX87 = 66;

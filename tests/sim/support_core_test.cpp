@@ -10,7 +10,6 @@
 namespace annex::sim {
 namespace {
 
-constexpr Register kRax = kFirstInteger;
 constexpr Cycles kLink = 8;
 
 Machine machine_with_support(unsigned main_cores) {
