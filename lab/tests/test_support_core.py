@@ -92,6 +92,20 @@ def test_an_idle_core_in_its_place(sim, hardware):
         assert unit["malloc_queue"]["most"] <= 4 and unit["free_queue"]["most"] <= 4
 
 
+def test_a_unit_that_takes_a_fixed_time(sim):
+    program = sim.compiled(THREADS)
+    cycles = {}
+    for takes in (1, 500):
+        setting = f"fixed_time.cycles={takes}"
+        done, results = sim("--set", setting, "--threads", 4, "--", program, "{threads}", hardware="fixed-time")
+        assert done.returncode == 0 and done.stdout.startswith("8000 "), done.stderr
+        unit = results["fixed_time"]
+        assert unit["mallocs"] >= 8000 and unit["frees"] >= 8000
+        assert unit["stubs"]["atomics"] == 0
+        cycles[takes] = results["cycles"]
+    assert cycles[500] > cycles[1] + 2000 * 300  # each thread's allocations, one after the other
+
+
 @pytest.mark.parametrize("cores", [2, 3])
 def test_several_support_cores_have_a_cluster_each(sim, cores):
     program = sim.compiled(THREADS)
@@ -276,7 +290,7 @@ def test_what_breaks_an_invariant_is_said(changed, said):
 def test_wrong_names_are_refused(sim, tmp_path):
     plain = Simulator(tmp_path)
     for arguments, what in (
-        (("--hardware", "quick"), "no hardware is called quick: ic-malloc, "),
+        (("--hardware", "quick"), "no hardware is called quick: fixed-time, "),
         (("--set", "support_core.queue"), "must be GROUP.NAME=VALUE"),
         (("--hardware", "speedmalloc", "--set", "support_core.queu=3"), "support_core.queu: no such parameter"),
     ):

@@ -18,7 +18,7 @@ CAUSES = {
     "atomic": "locked instructions, fences",
     "page_fault": "page faults",
     "system_call": "system calls",
-    "unit": "waiting for the support core",
+    "unit": "waiting for the unit that runs calls",
     "idle": "idle",
 }
 
