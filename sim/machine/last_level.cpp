@@ -12,6 +12,10 @@ LastLevel::LastLevel(const Machine& machine, Attribution& attribution)
       retry_(machine.coherence.retry),
       far_(machine.coherence.far),
       quantum_(machine.quantum),
+      first_near_(machine.first_of(kSupportCore)),
+      near_cores_(machine.support_core.far + machine.support_core.near > 0 ? machine.support_core.cores : 0),
+      further_away_(machine.support_core.far),
+      nearer_memory_(machine.support_core.near),
       attribution_(attribution),
       cache_(machine.llc),
       directory_(cache_.slots()),
@@ -46,7 +50,8 @@ LastLevel::Found LastLevel::look_up(const Request& request, Cycles at) {
 }
 
 Fill LastLevel::request(unsigned core, const Request& request, Cycles at) {
-  const Found found = look_up(request, at);
+  Found found = look_up(request, at + further(core));
+  if (found.event == Event::kMiss) found.there = std::max(at, found.there - nearer(core));
   Fill fill{found.there, Level::kDram, State::kInvalid};
   if (found.event != Event::kMiss) {
     fill = from_cores(core, found.slot, request, found.there);

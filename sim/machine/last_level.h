@@ -9,7 +9,8 @@
 // owner's word that it is done has come: from there on it takes what a new one does, the look-up and the transfer. So
 // lines that cores fight for change hands every `llc.latency + coherence.transfer` cycles beside what each owner does
 // with them. With `coherence.retry` the directory does not keep such requests but refuses them, and they come again.
-// Parameters: llc, coherence, dram of Machine.
+// Support cores may be elsewhere, near memory (NextGen-Malloc 3.2): further from here, and nearer to memory.
+// Parameters: llc, coherence, dram of Machine; support_core.far and near.
 // Simplifications: one directory, of which nothing but single lines is ever busy; no limit on bandwidth to it;
 // evictions and write-backs take no time, and the directory knows of each.
 #pragma once
@@ -143,7 +144,14 @@ class LastLevel {
   Slot from_memory(const Request& request, Cycles at);
   void evict(Slot slot, const Request& cause, Cycles at);
 
+  // Beside those of a main core: a core's way to here, and what its way to memory is shorter.
+  bool near_memory(unsigned core) const { return core - first_near_ < near_cores_; }
+  Cycles further(unsigned core) const { return near_memory(core) ? further_away_ : 0; }
+  Cycles nearer(unsigned core) const { return near_memory(core) ? further_away_ + nearer_memory_ : 0; }
+
   const Cycles transfer_, invalidate_, further_, retry_, far_, quantum_;
+  const unsigned first_near_, near_cores_;  // the support cores, where they are not beside the others
+  const Cycles further_away_, nearer_memory_;
   Attribution& attribution_;
   std::vector<Holder*> holders_;  // by core
   std::vector<CoherenceStatistics> coherence_;

@@ -327,6 +327,8 @@ struct SupportCoreParameters {
   uint32_t registers = 8;
   std::string publish = "locked";
   uint32_t poll = 2;
+  uint32_t far = 0;
+  uint32_t near = 0;
   std::string reply = "when-known";
   std::string service = "run";
   std::string context = "parked";
@@ -354,6 +356,10 @@ struct SupportCoreParameters {
           "how a main core says that its request is in shared memory", "SpeedMalloc 6.4.2: atomic instructions");
     visit("poll", self.poll, 0, 10000, "cycles", "to look at a place in shared memory that has not changed",
           "assumed: load, compare and branch at two a cycle");
+    visit("far", self.far, 0, 10000, "cycles",
+          "that what it asks of the last level and of other cores' caches takes more than a main core's", "assumed");
+    visit("near", self.near, 0, 10000, "cycles", "that its reads of memory take less than a main core's",
+          "NextGen-Malloc 3.2: a near-memory core; it gives no number");
     visit("reply", self.reply, Choices{"when-known", "at-end"},
           "when the end signal leaves: as the result is known, or when the call is done", "SpeedMalloc 4.1");
     visit("service", self.service, Choices{"run", "none"}, "what a call costs there: what it takes, or no time at all",

@@ -48,6 +48,23 @@ Reply request(MemorySystem& memory, unsigned core, Access access, Address addres
   }
 }
 
+TEST(MemorySystem, ACoreNearMemoryIsFurtherFromTheLastLevelAndNearerToMemory) {
+  Machine machine = small_machine(1);
+  machine.support_core.cores = 1;
+  machine.support_core.far = 30;
+  machine.support_core.near = 40;
+  machine.others.push_back({});
+  static_cast<CoreKind&>(machine.others.back()) = machine;
+  machine.others.back().name = kSupportCore;
+  machine.others.back().threads = "no";
+  const Cycles dram = Dram(machine).read(0, 0);
+  MemorySystem memory(machine);
+  EXPECT_EQ(latency(memory.load(1, 0, 0, kAllocator), 0), 4 + 12 + 24 + dram - 40);
+  memory.load(0, 64, 10'000, kProgram);
+  EXPECT_EQ(latency(memory.fetch(1, 64, 20'000, kAllocator), 20'000), 3 + 12 + 30 + 24 + 20u);  // its owner's
+  EXPECT_EQ(latency(memory.load(0, 1 << 20, 30'000, kProgram), 30'000), 4 + 12 + 24 + Dram(machine).read(1 << 14, 0));
+}
+
 TEST(MemorySystem, LatenciesAddLevelByLevel) {
   const Machine machine = small_machine(1);
   MemorySystem memory(machine);
