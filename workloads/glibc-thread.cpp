@@ -1,7 +1,8 @@
 // Threads that each replace random blocks of a small table of their own; no block ever crosses threads.
 // Stands for: bench-malloc-thread of the GNU C library's own benchmarks, used by the mimalloc and BatchIt papers: sizes
 // from 4 bytes to 32 KiB, the fewer the larger, drawn beforehand into a list that is gone through again and again, and
-// about a thousand blocks live in each thread.
+// about a thousand blocks live in each thread. --work puts something else between two replacements, as programs do: so
+// the share of allocation can be chosen.
 
 #include "block.h"
 
@@ -27,8 +28,23 @@ std::vector<Step> draw(Random& random, uint32_t length, uint32_t slots, uint32_t
   return steps;
 }
 
-uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, uint32_t high) {
+// Random places of a table are counted up, each of some ten instructions.
+class Beside {
+ public:
+  void work(uint32_t steps) {
+    for (uint32_t i = 0; i < steps; ++i) ++table_[(state_ = workload::mix(state_ + 1)) % kEntries];
+  }
+  uint64_t last() const { return state_; }
+
+ private:
+  static constexpr size_t kEntries = 16384;  // 64 KiB: more than an L1 has
+  std::vector<uint32_t> table_ = std::vector<uint32_t>(kEntries);
+  uint64_t state_ = 0;
+};
+
+uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, uint32_t high, uint32_t beside) {
   constexpr uint32_t kDrawn = 8192;
+  Beside table;
   Random random(300 + id);
   const std::vector<Step> steps = draw(random, kDrawn, slots, low, high);
   std::vector<Block*> blocks(slots, nullptr);
@@ -38,7 +54,9 @@ uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, 
     Block*& slot = blocks[step.slot];
     if (slot != nullptr) sum += workload::free_block(slot);
     slot = workload::new_block(step.size, static_cast<uint32_t>(i));
+    table.work(beside);
   }
+  sum += table.last();
   for (Block* block : blocks) sum += block == nullptr ? 0 : workload::free_block(block);
   return sum;
 }
@@ -52,13 +70,14 @@ int main(int argc, char** argv) {
   const uint32_t slots = options.count("--slots", 1024, "blocks that a thread holds");
   const uint32_t low = options.count("--min", 4, "smallest block in bytes");
   const uint32_t high = options.count("--max", 32768, "largest block in bytes");
+  const uint32_t beside = options.count("--work", 0, "steps of other work, of some ten instructions, between two");
   options.done();
   workload::Options::accept(slots >= 1 && low >= 1 && low <= high,
                             "--slots and --min must be 1 or more, --max no less than --min");
 
   std::vector<uint64_t> sums(threads);
   const double seconds = workload::seconds_of([&] {
-    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, replacements, slots, low, high); });
+    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, replacements, slots, low, high, beside); });
   });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;
