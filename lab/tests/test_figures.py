@@ -22,7 +22,7 @@ from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
 from annex_lab.sim.figures.cli import shared
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.runs import Parts, Spec
-from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, paper
+from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, paper, share
 from annex_lab.sim.figures.speedmalloc.speedups import OVER_EACH
 from annex_lab.sim.figures.values import MEAN
 
@@ -220,7 +220,7 @@ def part(**more) -> dict:
         "instructions": 2000,
         "machine": {"thread_cores": 1},
         "cores": [{**core, "busy_cycles": 900}, {**core, "busy_cycles": 100}],
-        "all": {"allocator": {"cycles": {"atomic": 6, "coherence": 7, "base": 8}}},
+        "all": {"allocator": {"cycles": {"atomic": 6, "coherence": 7, "base": 8}, "instructions": 150}},
         "allocator": {"l2_misses": {"inside": 1, "evicted": 2, "touched": 3, "evicted_and_touched": 4, "other": 5}},
         "memory": {"pages": {"peak_resident": 4096, "average_resident": 2048.5}},
         **more,
@@ -234,6 +234,61 @@ def test_a_support_core_is_no_main_core():
     assert (found["busy_main"], found["busy_all"]) == (900, 1000)
     assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)
     assert found["allocator_synchronization"] == 13
+
+
+SUPPORT_CORE = {
+    "core": 1,
+    "each": [{}],
+    "malloc_queue": {"taken": 4, "waited": 40},
+    "asked_to_answered": 100,
+    "service": 90,
+    "served": 9,
+}
+
+
+def test_what_is_asked_of_support_cores(monkeypatch):
+    monkeypatch.setattr(metrics, "energy", lambda of: {})
+    unit = {**SUPPORT_CORE, "each": [{}, {}]}
+    cores = [
+        {**core, "busy_cycles": busy} for core, busy in zip(3 * [part()["cores"][0]], (900, 300, 100), strict=True)
+    ]
+    found = metrics.measure(part(support_core=unit, cores=cores))
+    assert (found["support_busy"], found["support_time"]) == (400, 2000)
+    assert (found["malloc_to_pointer"], found["malloc_queued"], found["cycles_a_call"]) == (25, 10, 10)
+    assert "support_busy" not in metrics.measure(part())
+
+
+def test_the_share_of_allocation_has_its_speedups_beside_it():
+    asked = choice(workloads=(), allocators=("annex",))
+    measured = results(
+        lambda spec: 120 if not spec.hardware else 100 if spec.hardware == "speedmalloc" else 90,
+        asked,
+        "share",
+        instructions=lambda spec: 1000,
+        allocator_instructions=lambda spec: 30,
+    )
+    cells = BY_NAME["share"].cells(asked, measured)
+    assert at(cells, share.SHARE, "300", "annex").ours == 0.03
+    assert at(cells, "speedup on the support core, over itself in software", "300", "annex").ours == 1.2
+    assert len(cells) == 3 * 6
+
+
+def test_more_support_cores_are_shown_by_main_cores():
+    asked = choice(workloads=("mstress",), allocators=("jemalloc",))
+    measured = results(
+        lambda spec: 1000 if not spec.hardware else 400 if "support_core.cores=8" in spec.settings else 500,
+        asked,
+        "scaling",
+        support_busy=lambda spec: 300,
+        support_time=lambda spec: 600,
+        malloc_to_pointer=lambda spec: 70,
+        malloc_queued=lambda spec: 20,
+    )
+    cells = BY_NAME["scaling"].cells(asked, measured)
+    assert at(cells, "mstress: speedup over software", "8", "64 main cores").ours == 2.5
+    assert at(cells, "mstress: speedup over software", "1", "16 main cores").ours == 2
+    assert at(cells, "mstress: a support core is busy, share of time", "4", "32 main cores").ours == 0.5
+    assert at(cells, "mstress: malloc to pointer, cycles", "2", "16 main cores").ours == 70
 
 
 # --- runs and parts -------------------------------------------------------------------------------------------------
@@ -336,7 +391,8 @@ def figures(parts, tmp_path, monkeypatch):
     def simulate(left, parts, jobs, done):
         for spec in left:
             ran.append(spec)
-            put(parts, spec, part(simulator=parts.simulator, cycles=500 if spec.hardware else 1000))
+            more = {"support_core": SUPPORT_CORE} if spec.hardware else {}
+            put(parts, spec, part(simulator=parts.simulator, cycles=500 if spec.hardware else 1000, **more))
             done(spec)
 
     monkeypatch.setattr(runner, "run", simulate)
@@ -384,12 +440,13 @@ def test_a_figure_is_a_table_a_picture_and_an_entry_of_the_index(figures, tmp_pa
 
 @pytest.mark.parametrize("name", [figure.name for figure in FIGURES if figure.name != "15"])
 def test_each_figure_can_be_made(figures, tmp_path, name):
-    workloads = "larson,gap-bfs,sh6bench,espresso"
+    workloads = "larson,gap-bfs,sh6bench,mstress,espresso"
     status, output, _ = figures(name, "--workloads", workloads, "--seeds", "1,2")
     assert status == 0, output
     rows = list(csv.DictReader((tmp_path / f"out/{name}.csv").open()))
     assert rows and all(row["ours"] for row in rows)
-    assert any(row["paper"] for row in rows) and (tmp_path / f"out/{name}.svg").exists()
+    assert any(row["paper"] for row in rows) == name.isdecimal()  # the others are not the paper's
+    assert (tmp_path / f"out/{name}.svg").exists()
 
 
 def test_a_number_that_is_missing_is_said(figures, monkeypatch, tmp_path):

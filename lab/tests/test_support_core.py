@@ -273,7 +273,7 @@ def unit(**changed) -> dict:
 def test_what_breaks_an_invariant_is_said(changed, said):
     machine = {"support_core": {"requests": "queues", "link": 8, "registers": 8, "register_buffer": 16}}
     core = {"cycles": 7, "program": {"cycles": {"base": 4}}, "allocator": {"cycles": {"base": 3}}}
-    whole = {"each": [unit(**changed)], "served": 20, "stubs": {"atomics": 0, "l2_misses": 3}}
+    whole = {"each": [unit(**changed)], "served": 20, "stubs": {"atomics": 0, "misses": 0}}
     results = {"support_core": whole, "machine": machine, "complete": True, "cores": [core]}
     found = invariants.violations(results)
     assert len(found) == bool(said)
@@ -282,7 +282,7 @@ def test_what_breaks_an_invariant_is_said(changed, said):
     assert "no locked instruction of the allocator's is left on main cores: 1 is not 0" in invariants.violations(
         results
     )
-    whole["stubs"] = {"atomics": 0, "l2_misses": 300}
+    whole["stubs"] = {"atomics": 0, "misses": 20}
     core["cycles"] = 8
     assert len(invariants.violations(results)) == 2 + bool(said)
 

@@ -93,7 +93,11 @@ void Offload::record(CapturedCall& captured, const Block& block, std::span<const
 }
 
 Offload::Spent Offload::spent(const Core& core) const {
-  return {core.statistics().of(Origin::kAllocator).atomics, memory_.attribution().misses(core.index())[Blame::kInside]};
+  const PrivateCaches& caches = memory_.caches(core.index());
+  const CacheStatistics& last = caches.l2 ? caches.l2->statistics : caches.l1d.statistics;
+  const auto& misses = last.misses[index_of(Origin::kAllocator)];
+  return {core.statistics().of(Origin::kAllocator).atomics,
+          misses[index_of(Access::kLoad)] + misses[index_of(Access::kStore)]};
 }
 
 void Offload::add_since(const Spent& before, const Core& core) {
@@ -140,7 +144,6 @@ void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, cons
   if (needs_answer(captured.function)) unit_of(captured).have_answer(core, when);
   add_since(before, core);
   data.run(core);
-  const Spent with_data = spent(core);
   return_.start = return_.last = captured.entry + 4;
   return_.fall_through = captured.entry + 5;
   if (captured.function == Function::kAllocateInto) {
@@ -149,6 +152,7 @@ void Offload::answer(const CapturedCall& captured, Core& core, Cycles when, cons
     const MemoryAccess result = {.address = captured.arguments[0], .instruction = 0, .bytes = 8, .store = true};
     core.run(store_result_, {&result, 1}, return_.start, Origin::kAllocator);
   }
+  const Spent with_data = spent(core);
   const MemoryAccess slot = {.address = captured.slot, .instruction = 0, .bytes = 8, .store = false};
   core.run(return_, {&slot, captured.slot != 0 ? size_t{1} : size_t{0}}, next, Origin::kAllocator);
   add_since(with_data, core);
@@ -171,7 +175,7 @@ void Offload::describe(nlohmann::json& results) const {
   out["at_their_own_cores"] = {
       {"before_the_parked_thread", before_ready_}, {"beside_a_waiting_one", beside_}, {"waited", given_up_}};
   out["data_steps"] = data_steps_;
-  out["stubs"] = {{"atomics", by_stubs_.atomics}, {"l2_misses", by_stubs_.misses}};
+  out["stubs"] = {{"atomics", by_stubs_.atomics}, {"misses", by_stubs_.misses}};
 }
 
 }  // namespace annex::sim

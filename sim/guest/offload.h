@@ -91,7 +91,7 @@ class Offload {
 
   unsigned unit_number(const Core& core) const;
 
-  // What the allocator's code has cost a main core so far: locked instructions, and misses of its own caches.
+  // What the allocator's code has cost a main core so far: locked instructions, and data that its own caches lacked.
   struct Spent {
     uint64_t atomics = 0;
     uint64_t misses = 0;

@@ -1,7 +1,7 @@
 """What must hold in every run with a support core, whatever the program and the allocator."""
 
-# Of calls. What is left is the fetch of the instructions that stand in a call's place, and of its return address.
-MISSES = 0.01
+# Of data, of calls: a return address, whose line the last level may have given up while the call was served.
+MISSES = 0.001
 
 
 def violations(results: dict) -> list[str]:
@@ -12,13 +12,12 @@ def violations(results: dict) -> list[str]:
     checks = [check for unit in whole["each"] for check in _of_unit(unit, parameters)]
     for number, core in enumerate(results["cores"]):
         checks.append((f"core {number}: its cycles are those of its causes", *_cycles(core)))
-    if parameters["requests"] == "memory":
-        return [_said(*check) for check in checks if check[1] != check[2]]
-    atomics, misses = whole["stubs"]["atomics"], whole["stubs"]["l2_misses"]
-    checks.append(("no locked instruction of the allocator's is left on main cores", atomics, 0))
+    stubs = whole["stubs"]
+    if parameters["requests"] != "memory":
+        checks.append(("no locked instruction of the allocator's is left on main cores", stubs["atomics"], 0))
     found = [_said(*check) for check in checks if check[1] != check[2]]
-    if misses > 100 + MISSES * whole["served"]:
-        found.append(f"misses of the allocator's on main cores: {misses} in {whole['served']} calls")
+    if parameters["requests"] != "memory" and stubs["misses"] > 10 + MISSES * whole["served"]:
+        found.append(f"allocator's misses of data on main cores: {stubs['misses']} in {whole['served']} calls")
     return found
 
 

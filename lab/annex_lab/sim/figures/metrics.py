@@ -12,6 +12,7 @@ SYNCHRONIZATION = ("atomic", "coherence")
 CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
+ALLOCATOR_INSTRUCTIONS = "allocator_instructions"
 _ORIGINS = ("program", "allocator")
 
 
@@ -50,6 +51,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     "l2_misses": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in BLAMES),
     "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
     "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
+    ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
     "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
     "average_resident": lambda part: part["memory"]["pages"]["average_resident"],
 }
@@ -66,5 +68,21 @@ def energy(part: dict) -> dict:
     return {ENERGY: float(found[0]), ENERGY_DRAWN: found}
 
 
+def _support(part: dict) -> dict:
+    """Of a run with support cores."""
+    unit = part.get("support_core")
+    if unit is None:
+        return {}
+    own = part["cores"][unit["core"] :][: len(unit["each"])]
+    mallocs = max(unit["malloc_queue"]["taken"], 1)
+    return {
+        "support_busy": sum(core["busy_cycles"] for core in own),
+        "support_time": part["cycles"] * len(own),
+        "malloc_to_pointer": unit["asked_to_answered"] / mallocs,
+        "malloc_queued": unit["malloc_queue"]["waited"] / mallocs,
+        "cycles_a_call": unit["service"] / max(unit["served"], 1),
+    }
+
+
 def measure(part: dict) -> dict:
-    return {name: float(of(part)) for name, of in METRICS.items()} | energy(part)
+    return {name: float(of(part)) for name, of in METRICS.items()} | _support(part) | energy(part)

@@ -3,7 +3,10 @@
 from annex_lab.sim.figures.figure import Figure
 from annex_lab.sim.figures.speedmalloc.costs import FIGURE_10, FIGURE_11, FIGURE_12
 from annex_lab.sim.figures.speedmalloc.energy import FIGURE_13
+from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
+from annex_lab.sim.figures.speedmalloc.scaling import SCALING
+from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_16
 from annex_lab.sim.figures.speedmalloc.speedups import FIGURE_8, FIGURE_9
 from annex_lab.sim.figures.speedmalloc.variation import FIGURE_1
@@ -27,4 +30,7 @@ FIGURES = [
     FIGURE_15,
     FIGURE_16,
     FIGURE_17,
+    SHARE_OF_ALLOCATION,
+    SCALING,
+    EVERY_ALLOCATOR,
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from annex_lab.programs import spaced
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, each
 from annex_lab.sim.figures.runs import Spec
@@ -40,7 +41,10 @@ SINGLE = {
     "redis-replay-sadd": 0.2,
     "redis-replay-spop": 0.2,
 }
-SCALES = MULTI | SINGLE
+# Real programs of one thread, for the table of every allocator.
+REAL = {"espresso": 0.01, "cfrac": 0.002, "xalan": 0.004, "xapian": 0.004, "perl-hashes": 0.008, "sqlite3": 0.008}
+SPACED = {spaced.name_of(steps): 0.01 for steps in spaced.STEPS}
+SCALES = REAL | MULTI | SINGLE | SPACED
 
 
 def offloaded(allocator: str) -> str:
