@@ -109,8 +109,9 @@ void SharedMemory::have_answer(Core& main, Cycles when) {
 
 void SharedMemory::arrive(CallRequest request, Cycles at) {
   const unsigned from = place_of(request.from);
-  came_[position_of({from, request.service})].push_back(at);
-  queue_of(request.service).push(std::move(request), from, at);
+  const Service service = request.service;
+  came_[position_of({from, service})].push_back(at);
+  queue_of(service).push(std::move(request), from, at);
 }
 
 // The first place that one who looks around from then on finds changed.
