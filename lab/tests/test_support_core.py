@@ -271,7 +271,9 @@ def unit(**changed) -> dict:
     ],
 )
 def test_what_breaks_an_invariant_is_said(changed, said):
-    machine = {"support_core": {"requests": "queues", "link": 8, "registers": 8, "register_buffer": 16}}
+    machine = {
+        "support_core": {"requests": "queues", "link": 8, "registers": 8, "register_buffer": 16, "context": "parked"}
+    }
     core = {"cycles": 7, "program": {"cycles": {"base": 4}}, "allocator": {"cycles": {"base": 3}}}
     whole = {"each": [unit(**changed)], "served": 20, "stubs": {"atomics": 0, "misses": 0}}
     results = {"support_core": whole, "machine": machine, "complete": True, "cores": [core]}

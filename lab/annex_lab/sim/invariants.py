@@ -16,7 +16,9 @@ def violations(results: dict) -> list[str]:
     if parameters["requests"] != "memory":
         checks.append(("no locked instruction of the allocator's is left on main cores", stubs["atomics"], 0))
     found = [_said(*check) for check in checks if check[1] != check[2]]
-    if parameters["requests"] != "memory" and stubs["misses"] > 10 + MISSES * whole["served"]:
+    # With the callers' own data the support core works on their stacks, and takes these lines away.
+    apart = parameters["requests"] != "memory" and parameters["context"] == "parked"
+    if apart and stubs["misses"] > 10 + MISSES * whole["served"]:
         found.append(f"allocator's misses of data on main cores: {stubs['misses']} in {whole['served']} calls")
     return found
 
