@@ -27,17 +27,18 @@ def _per_cent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+def table_of(*headings: str, gap: int = 2) -> Table:
+    """Without lines: names at the left, numbers at the right."""
+    made = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i == 0 else "right")
-    return table
+        made.add_column(heading, justify="left" if i == 0 else "right")
+    return made
 
 
 def _where(results: dict) -> Table:
     program, allocator = (results["all"][who]["cycles"] for who in ("program", "allocator"))
     worked = results["busy_cycles"]
-    table = _table("where the cycles went", "program", "allocator", "of all")
+    table = table_of("where the cycles went", "program", "allocator", "of all")
     for cause, what in CAUSES.items():
         both = program[cause] + allocator[cause]
         if both == 0 or cause == "idle":
@@ -47,7 +48,7 @@ def _where(results: dict) -> Table:
 
 
 def _cores(results: dict) -> Table:
-    table = _table("core", "instructions", "cycles", "idle", "IPC")
+    table = table_of("core", "instructions", "cycles", "idle", "IPC")
     for number, core in enumerate(results["cores"]):
         if core["instructions"]:
             idle = core["cycles"] - core["busy_cycles"]
@@ -60,7 +61,7 @@ def _cores(results: dict) -> Table:
 def _allocator(results: dict) -> Table:
     found, worked = results["allocator"], results["busy_cycles"]
     functions = found["functions"]
-    table = _table("the allocator's share", "", "")
+    table = table_of("the allocator's share", "", "")
     counts, each = _calls(functions)
     table.add_row("calls: malloc, free, realloc", counts, "" if "support_core" in results else each)
     table.add_row(
@@ -81,7 +82,7 @@ def _support_core(results: dict) -> Table:
     mains = results["cores"][: results["machine"]["thread_cores"]]
     served = max(unit["served"], 1)
     answered = max(unit["malloc_queue"]["taken"], 1)
-    table = _table("the support core" if len(cores) == 1 else f"the {len(cores)} support cores", "", "")
+    table = table_of("the support core" if len(cores) == 1 else f"the {len(cores)} support cores", "", "")
     table.add_row("calls run there", f"{unit['served']:,}", f"{unit['service'] / served:.1f} cycles each")
     kept = unit["at_their_own_cores"]
     reasons = ", ".join(f"{count:,} {why.replace('_', ' ')}" for why, count in kept.items() if count)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from annex_lab.sim import summary
 from annex_lab.sim.energy import arrays, model
 from annex_lab.sim.energy.parameters import Drawn, Estimate, Quantity, UnknownParameter, draw, estimate, parameters
 
@@ -86,15 +87,8 @@ def _shown(of: Estimate, scale: float = 1, digits: int = 2) -> str:
     return f"{_number(of.value * scale)} \\[{low}, {high}]"
 
 
-def _table(*headings: str) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i == 0 else "right")
-    return table
-
-
 def _details(run: _Run) -> Table:
-    table = _table("", "mJ", "share", "W", "mm2")
+    table = summary.table_of("", "mJ", "share", "W", "mm2", gap=1)
     for name, energy, area in run.rows():
         share = estimate(energy / run.used.chip).value
         table.add_row(
@@ -109,7 +103,7 @@ def _details(run: _Run) -> Table:
 
 
 def _compared(base: _Run, runs: list[_Run]) -> Table:
-    table = _table("base / this", "time", "energy: chip", WHOLE, "power: chip")
+    table = summary.table_of("base / this", "time", "energy: chip", WHOLE, "power: chip", gap=1)
     for run in runs:
         found = savings(base.used, run.used)
         power = estimate((base.used.chip / base.used.seconds) / (run.used.chip / run.used.seconds))
@@ -131,7 +125,7 @@ def _by_parameter(base: dict, used: dict, fixed: dict[str, float]) -> list[tuple
 
 
 def _moved(found: list[tuple[str, Estimate]]) -> Table:
-    table = _table("one parameter alone", "range", "energy: chip")
+    table = summary.table_of("one parameter alone", "range", "energy: chip", gap=1)
     for name, saved in found:
         if saved.high - saved.low < 0.001 * saved.value:
             break

@@ -82,7 +82,8 @@ LEGEND = (
 
 
 def as_markdown(figure: Figure, cells: list[Cell], made_by: str) -> str:
-    lines = [f"# SpeedMalloc's Figure {figure.name}: {figure.title}", ""]
+    name = f"SpeedMalloc's Figure {figure.name}" if figure.name.isdecimal() else "Beside SpeedMalloc's figures"
+    lines = [f"# {name}: {figure.title}", ""]
     lines += [f"Made by: `{made_by}`", "", figure.reads, "", LEGEND, ""]
     if missing := _missing(cells):
         lines += [*missing, ""]
