@@ -356,13 +356,13 @@ class X86Decoder final : public Decoder {
   void emit(UopClass kind, const Registers& sources, const Registers& destinations, bool fused = false) {
     Uop uop{.kind = kind, .fused = fused, .instruction = static_cast<uint16_t>(number_)};
     std::copy_n(sources.begin(), std::min<size_t>(sources.size(), std::size(uop.sources)), uop.sources);
-    size_t done = std::min<size_t>(destinations.size(), std::size(uop.destinations));
-    std::copy_n(destinations.begin(), done, uop.destinations);
+    size_t done = std::min<size_t>(destinations.size(), Destinations::kMost);
+    for (size_t i = 0; i < done; ++i) uop.destinations.set(i, *(destinations.begin() + i));
     block_->uops.push_back(uop);
     while (done < destinations.size()) {
       Uop more{.kind = UopClass::kAlu, .instruction = uop.instruction};
       more.sources[0] = uop.destinations[0];
-      more.destinations[0] = destinations[done++];
+      more.destinations = destinations[done++];
       block_->uops.push_back(more);
     }
   }

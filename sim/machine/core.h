@@ -178,7 +178,7 @@ class Core : private CoreWindow {
   // Execution.
   Cycles floor_ = 0;  // nothing is issued before: the last fence's end
   // When registers have their values; not before floor_, which is also that of no register.
-  std::array<Cycles, kRegisters> ready_ = {};
+  std::array<Cycles, kRegisters + 1> ready_ = {};
   std::array<Cycles, kUopClasses> full_until_ = {};  // a class with busy ports cannot start in (dispatch_, this)
 
   // Stores and accounting.

@@ -93,7 +93,6 @@ template <Core::Queued kQueued>
 [[gnu::always_inline]] inline void Core::set_destinations(const Uop& uop, Cycles at) {
   ready_[uop.destinations[0]] = at;
   ready_[uop.destinations[1]] = at;
-  ready_[kNoRegister] = floor_;
 }
 
 inline void Core::raise_floor(Cycles to) {

@@ -47,6 +47,26 @@ inline constexpr Register kX87 = 66;
 inline constexpr Register kLoaded = 67;
 inline constexpr Register kResult = 68;
 inline constexpr Register kRegisters = 69;
+inline constexpr Register kNowhere = kRegisters;  // of a destination that is not there: nobody reads it
+
+// The registers that a micro-op writes. Apart from sources, so that a write to none needs no test and no repair.
+class Destinations {
+ public:
+  static constexpr size_t kMost = 2;
+
+  constexpr Destinations() = default;
+  constexpr Destinations(Register first, Register second = kNoRegister) {
+    set(0, first);
+    set(1, second);
+  }
+  constexpr void set(size_t place, Register to) { registers_[place] = to == kNoRegister ? kNowhere : to; }
+  constexpr Register operator[](size_t place) const { return registers_[place]; }
+  constexpr const Register* begin() const { return registers_; }
+  constexpr const Register* end() const { return registers_ + kMost; }
+
+ private:
+  Register registers_[kMost] = {kNowhere, kNowhere};
+};
 
 struct Uop {
   UopClass kind = UopClass::kNop;
@@ -56,7 +76,7 @@ struct Uop {
   uint8_t addresses = 0;     // how many sources, from the first on, are a store's address
   uint16_t instruction = 0;  // its number in the block
   Register sources[4] = {};
-  Register destinations[2] = {};
+  Destinations destinations = {};
 };
 
 constexpr bool takes_slot(const Uop& uop) { return !uop.fused; }

@@ -530,7 +530,8 @@ TEST(Core, DivisionsOccupyTheirPort) {
   EXPECT_EQ(time_of_200(machine, [](Code& code, unsigned) { code << of(UopClass::kDiv); }), 2000);
   EXPECT_EQ(time_of_200(machine, [](Code& code, unsigned) { (code << of(UopClass::kDiv)).times(8, add(kA)); }), 2000);
   Uop chained = of(UopClass::kDiv);
-  chained.sources[0] = chained.destinations[0] = kA;
+  chained.sources[0] = kA;
+  chained.destinations = kA;
   EXPECT_EQ(time_of_200(machine, [&](Code& code, unsigned) { code << chained; }), 200 * 26);
 }
 
@@ -701,7 +702,7 @@ Cycles run_anything(const char* kind, uint64_t seed) {
       uop.fused = i != 0 && random() % 4 == 0;
       uop.locked = random() % 50 == 0;
       for (Register& reg : uop.sources) reg = static_cast<Register>(random() % kRegisters);
-      for (Register& reg : uop.destinations) reg = static_cast<Register>(random() % kRegisters);
+      for (size_t i = 0; i < Destinations::kMost; ++i) uop.destinations.set(i, random() % kRegisters);
       code << uop;
       const auto range = uint64_t{1} << (6 + random() % 20);
       if (random() % 3 != 0) code.access(kData + random() % range, static_cast<unsigned>(random() % 40));

@@ -43,9 +43,9 @@ std::string text_of(const Block& block) {
     for (const Register reg : uop.sources) {
       if (reg != kNoRegister) text += " " + name_of_register(reg);
     }
-    if (uop.destinations[0] != kNoRegister) text += " >";
+    if (uop.destinations[0] != kNowhere) text += " >";
     for (const Register reg : uop.destinations) {
-      if (reg != kNoRegister) text += " " + name_of_register(reg);
+      if (reg != kNowhere) text += " " + name_of_register(reg);
     }
   }
   return text;
@@ -305,7 +305,7 @@ TEST(Decoder, AnyBytes) {
     ASSERT_FALSE(block.uops.empty());
     for (const Uop& uop : block.uops) {
       for (const Register reg : uop.sources) ASSERT_LT(reg, kRegisters);
-      for (const Register reg : uop.destinations) ASSERT_LT(reg, kRegisters);
+      for (const Register reg : uop.destinations) ASSERT_LE(reg, kNowhere);
     }
   }
 }
