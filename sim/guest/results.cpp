@@ -52,12 +52,13 @@ void Simulation::describe(Json& out) {
   for (const Core& core : cores_) {
     Json one = {{"cycles", core.now()}};
     uint64_t instructions = 0;
-    CoreStatistics::each_group(core.statistics(), [&](const std::string& name, const auto& group, auto&&...) {
+    const CoreStatistics statistics = core.statistics();
+    CoreStatistics::each_group(statistics, [&](const std::string& name, const auto& group, auto&&...) {
       add(one[name], group);
       add(both[name], group);
       instructions += group.instructions;
     });
-    const uint64_t worked = core.now() - core.statistics().cycles(Cause::kIdle);
+    const uint64_t worked = core.now() - statistics.cycles(Cause::kIdle);
     one["instructions"] = instructions;
     one["busy_cycles"] = worked;
     one["ipc"] = worked > 0 ? static_cast<double>(instructions) / static_cast<double>(worked) : 0.0;
@@ -98,7 +99,8 @@ void Simulation::describe(Json& out) {
     for (size_t blame = 0; blame < kBlames; ++blame) {
       misses.by[blame] += memory_.attribution().misses(i).by[blame];
       times.by[blame] += memory_.attribution().miss_times(i).by[blame];
-      for (const ExecutionStatistics& of : cores_[i].statistics().by_origin) {
+      const CoreStatistics statistics = cores_[i].statistics();
+      for (const ExecutionStatistics& of : statistics.by_origin) {
         stalls.by[blame] += of.miss_stalls.by[blame];
       }
     }

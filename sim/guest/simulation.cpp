@@ -16,8 +16,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       turns_(scheduler_, attention_),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
-  if (machine_.support_core.used() || machine_.fixed_time.used())
-    offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
+  if (machine_.has_unit()) offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
 }
 
 // SplitMix64.
@@ -92,8 +91,7 @@ void Simulation::switch_thread(unsigned core) {
 namespace {
 
 Cycles in_kernel(const Core& core) {
-  const CoreStatistics& s = core.statistics();
-  return s.cycles(Cause::kPageFault) + s.cycles(Cause::kSystemCall) + s.cycles(Cause::kIdle);
+  return core.charged(Cause::kPageFault) + core.charged(Cause::kSystemCall) + core.charged(Cause::kIdle);
 }
 
 }  // namespace
@@ -321,7 +319,8 @@ void Simulation::finish() {
 uint64_t Simulation::instructions() const {
   uint64_t sum = 0;
   for (const Core& core : cores_) {
-    for (const ExecutionStatistics& s : core.statistics().by_origin) sum += s.instructions;
+    const CoreStatistics statistics = core.statistics();
+    for (const ExecutionStatistics& s : statistics.by_origin) sum += s.instructions;
   }
   return sum;
 }

@@ -41,7 +41,7 @@ class MessageQueue {
   bool empty() const { return waiting_.empty(); }
   size_t size() const { return waiting_.size(); }
   bool full() const { return waiting_.size() >= entries_; }
-  bool overflows() const { return waiting_.size() > entries_; }
+  uint64_t in_memory() const { return waiting_.size() - std::min<size_t>(entries_, waiting_.size()); }
   // When the first of those that wait came. Not of an empty one.
   Cycles oldest() const { return waiting_.front().came; }
   // In the order of time, but that a request may be told of late: it came at `at`, before what was counted already.

@@ -7,12 +7,12 @@ namespace annex::sim {
 
 namespace {
 
-// Memory that queues overflow to: large enough for all that may wait.
-constexpr Address kReserved = kUnitMemory;
-constexpr Address kReservedLines = 1 << 16;
-constexpr Address line_number(uint64_t of) { return kReserved + of % kReservedLines * 64; }
-
-constexpr uint32_t kOne = 1;
+// Memory that a queue overflows to, a ring of lines: the address of the one for the n-th request that found it full.
+constexpr uint64_t kReservedLines = 1 << 16;
+constexpr Address reserved_line(Service queue, uint64_t n) {
+  const uint64_t ring = queue == Service::kFree ? 1 : 0;
+  return kUnitMemory + ((ring * kReservedLines + n % kReservedLines) << kLineShift);
+}
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Signals::Signals(const SupportCoreParameters& parameters, Cluster cluster, Memor
       registers_(parameters.registers),
       keeps_registers_(parameters.register_buffer > 0),
       memory_(memory),
-      room_(cluster.cores, kOne) {}
+      room_(cluster.cores, 1) {}
 
 std::optional<Cycles> Signals::room(unsigned from, Service) const {
   if (queued_) return 0;
@@ -45,7 +45,9 @@ void Signals::have_answer(Core& main, Cycles when) { main.answer(kRax, when, Cau
 void Signals::arrive(CallRequest request, Cycles at) {
   const unsigned from = place_of(request.from);
   Queue& queue = queue_of(request.service);
-  if (queued_ && queue.full()) memory_.write_uncached(line_number(request.number), at);
+  if (queued_ && queue.full()) {
+    memory_.write_uncached(reserved_line(request.service, queue.statistics().overflowed), at);
+  }
   queue.push(std::move(request), from, at);
 }
 
@@ -54,9 +56,11 @@ Cycles Signals::next_start(Cycles idle_from) const { return mallocs_.empty() && 
 CallRequest Signals::take(Cycles, Cycles at) {
   const bool free_first = mallocs_.empty() || (!queued_ && !frees_.empty() && frees_.oldest() < mallocs_.oldest());
   Queue& queue = free_first ? frees_ : mallocs_;
-  const bool more = queued_ && queue.overflows();
+  if (queued_ && queue.in_memory() > 0) {  // the first of those has room now
+    const uint64_t first = queue.statistics().overflowed - queue.in_memory();
+    memory_.read_uncached(reserved_line(free_first ? Service::kFree : Service::kAllocate, first), at);
+  }
   CallRequest request = queue.take(at);
-  if (more) memory_.read_uncached(line_number(queue.statistics().taken), at);
   if (!queued_) room_.taken(place_of(request.from), at);
   return request;
 }

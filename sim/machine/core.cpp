@@ -83,9 +83,29 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
 // Rounded up, so that a cycle never has a slot too many.
 Cycles Core::step_of(uint32_t width) { return ((Cycles{1} << kSlotShift) + width - 1) / width; }
 
-void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin) {
+// What follows is done, and its cycles counted, for that one.
+[[gnu::always_inline]] inline void Core::begin(Origin origin) {
+  if (origin == origin_) return;
+  elapsed_[static_cast<size_t>(origin_)] += now() - since_;
+  since_ = now();
   origin_ = origin;
   counts_ = &statistics_.of(origin);
+}
+
+CoreStatistics Core::statistics() const {
+  CoreStatistics result = statistics_;
+  for (const Origin origin : {Origin::kProgram, Origin::kAllocator}) {
+    const auto i = static_cast<size_t>(origin);
+    const Cycles elapsed = elapsed_[i] + (origin == origin_ ? now() - since_ : 0);
+    Cycles& base = result.by_origin[i].cycles[static_cast<size_t>(Cause::kBase)];
+    base = 0;
+    base = elapsed - result.by_origin[i].all_cycles();
+  }
+  return result;
+}
+
+void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin) {
+  begin(origin);
   if (block.end == BlockEnd::kOther) [[unlikely]] {
     if (same_string_chunk(block, accesses)) return;
   } else {
@@ -95,15 +115,12 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   counts_->uops += block.uops.size();
   if (block.prefetches > 0) [[unlikely]]
     counts_->software_prefetches += block.prefetches;
-  const Cycles before = now();
-  charged_ = 0;
   block_ = block.start;
   fetch(block);
   if (narrow_decode_) [[unlikely]]
     decode(block);
   const Cycles branch_done = in_order_ ? run_uops<true>(block, accesses) : run_uops<false>(block, accesses);
   finish(block, next, branch_done);
-  counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
 }
 
 // Gives each micro-op its access; accesses that none does follow as micro-ops of their own. Returns when the last
@@ -425,8 +442,7 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
 }
 
 Cycles Core::ask_unit(Address at, Register argument, Origin origin) {
-  origin_ = origin;
-  counts_ = &statistics_.of(origin);
+  begin(origin);
   string_ = kNoAddress;
   ++counts_->instructions;
   ++counts_->uops;
@@ -438,11 +454,8 @@ Cycles Core::ask_unit(Address at, Register argument, Origin origin) {
 }
 
 void Core::answer(Register result, Cycles at, Cause waited_for) {
-  const Cycles before = now();
-  charged_ = 0;
   if (result != kNoRegister) ready_[result] = at;
   charge(retire(pace_, false, at), asked_late_, waited_for);
-  counts_->cycles[static_cast<size_t>(Cause::kBase)] += now() - before - charged_;
 }
 
 // A repeated string instruction comes as one block run an iteration. Cores move up to 32 bytes at a time, so iterations

@@ -71,7 +71,10 @@ class Core : private CoreWindow {
   // The window drains, and nothing happens until then.
   void idle_until(Cycles at);
 
-  const CoreStatistics& statistics() const { return statistics_; }
+  // A copy: the base's cycles are those that no other cause has held up.
+  CoreStatistics statistics() const;
+  // Cycles charged to a cause that is not the base, which is cheap to ask for.
+  Cycles charged(Cause cause) const { return statistics_.cycles(cause); }
 
  private:
   // What older stores mean for a load: when it goes on, and when the store that forwards to it has its data; 0: none.
@@ -144,6 +147,7 @@ class Core : private CoreWindow {
   Answer ask_more(const MemoryAccess& access, Cycles at, const Reply& first);
   Answer ask_locked(const MemoryAccess& access, Cycles at);
   static Answer answer_of(const Reply& reply, Cycles at);
+  void begin(Origin origin);
   static Cycles step_of(uint32_t width);
   void fetch(const Block& block);
   void decode(const Block& block);
@@ -185,9 +189,10 @@ class Core : private CoreWindow {
   Cycles written_ = 0;               // when the youngest store is written
   Cause waited_for_ = Cause::kBase;  // by the last load of which look_among_stores() said that it waits
   Address block_ = 0;                // that runs: with an instruction's number in it, names that instruction
-  Cycles charged_ = 0;               // in this run, to other causes than the base
 
   Origin origin_ = Origin::kProgram;
+  Cycles since_ = 0;                    // when it last changed
+  std::array<Cycles, 2> elapsed_ = {};  // by origin, up to then
   CoreStatistics statistics_;
   ExecutionStatistics* counts_ = &statistics_.of(Origin::kProgram);
   Predictor predictor_;

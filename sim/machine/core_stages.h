@@ -202,18 +202,17 @@ template <bool kStore>
   return answer;
 }
 
-// What is charged to nothing else is the base's: run() sees to that.
+// What is charged to nothing else is the base's: statistics() sees to that.
 inline void Core::charge(Cause cause, Cycles cycles, Blame blame) {
   counts_->cycles[static_cast<size_t>(cause)] += cycles;
   if (blame != Blame::kNone) [[unlikely]]
     counts_->miss_stalls[blame] += cycles;
-  charged_ += cycles;
 }
 
 [[gnu::always_inline]] inline void Core::charge(Cycles held, Delay late, Cause cause) {
   if (late.cycles != 0) [[unlikely]] {
     const Cycles first = std::min(held, late.cycles);
-    if (late.cause != Cause::kBase) charge(late.cause, first, late.blame);
+    charge(late.cause, first, late.blame);
     held -= first;
   }
   if (cause != Cause::kBase) charge(cause, held);
@@ -223,7 +222,7 @@ inline void Core::charge(Cause cause, Cycles cycles, Blame blame) {
   if ((late.cycles | answer.fault | answer.translation) != 0) [[unlikely]] {
     const auto take = [&](Cycles most, Cause cause, Blame blame) {
       const Cycles part = std::min(held, most);
-      if (cause != Cause::kBase) charge(cause, part, blame);
+      charge(cause, part, blame);
       held -= part;
     };
     take(late.cycles, late.cause, late.blame);

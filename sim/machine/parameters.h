@@ -455,6 +455,8 @@ struct Machine : CoreKind {
   const CoreKind& kind_of(unsigned core) const;
   // The first of the kind of that name; all_cores() where there is none.
   uint32_t first_of(std::string_view kind) const;
+  // Whether a unit beside the cores serves the allocator's calls.
+  bool has_unit() const { return support_core.used() || fixed_time.used(); }
 
   Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
   Cycles from_us(double us) const { return from_ns(us * 1000); }

@@ -72,7 +72,7 @@ struct Simulation {
     block.slots = static_cast<uint32_t>(std::count_if(block.uops.begin(), block.uops.end(), takes_slot));
     core.run(block, code.accesses, next, Origin::kProgram);
   }
-  const ExecutionStatistics& counts() const { return core.statistics().of(Origin::kProgram); }
+  ExecutionStatistics counts() const { return core.statistics().of(Origin::kProgram); }
 
   MemorySystem memory;
   Core core;
