@@ -19,6 +19,7 @@ constexpr Address reserved_line(Service queue, uint64_t n) {
 Signals::Signals(const SupportCoreParameters& parameters, Cluster cluster, MemorySystem& memory)
     : Channel(parameters.queue, cluster),
       queued_(parameters.requests == "queues"),
+      mallocs_first_(queued_ && parameters.first == "mallocs"),
       link_(parameters.link),
       registers_(parameters.registers),
       keeps_registers_(parameters.register_buffer > 0),
@@ -54,7 +55,8 @@ void Signals::arrive(CallRequest request, Cycles at) {
 Cycles Signals::next_start(Cycles idle_from) const { return mallocs_.empty() && frees_.empty() ? kNoTime : idle_from; }
 
 CallRequest Signals::take(Cycles, Cycles at) {
-  const bool free_first = mallocs_.empty() || (!queued_ && !frees_.empty() && frees_.oldest() < mallocs_.oldest());
+  const bool free_first =
+      mallocs_.empty() || (!mallocs_first_ && !frees_.empty() && frees_.oldest() < mallocs_.oldest());
   Queue& queue = free_first ? frees_ : mallocs_;
   if (queued_ && queue.in_memory() > 0) {  // the first of those has room now
     const uint64_t first = queue.statistics().overflowed - queue.in_memory();

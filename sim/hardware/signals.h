@@ -6,7 +6,8 @@
 //   mallocstart has its value  <--- end signal ------  as soon as the result is known
 //
 // `requests = "queues"`: of those that have come, calls that allocate go first, and cores have their turns
-// (message_queue.h). What finds its queue full is written to reserved memory, a line each, and read when there is room.
+// (message_queue.h). With `first = "oldest"` it is the queue whose oldest request came first. What finds its queue full
+// is written to reserved memory, a line each, and read when there is room.
 //
 // `requests = "signals"`: no queue. The support core accepts a signal when it is free, of those that stand at it the
 // one that came first. A core's next signal leaves it when it knows that the last was accepted, a link later.
@@ -41,6 +42,7 @@ class Signals final : public Channel {
 
  private:
   const bool queued_;
+  const bool mallocs_first_;
   const Cycles link_;
   const Cycles registers_;  // that they take on the link
   const bool keeps_registers_;

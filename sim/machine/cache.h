@@ -1,8 +1,10 @@
 // One cache: tags, states and arrival times of lines; no data. And the registers of its outstanding misses.
 //
 // Models: set-associative, least recently used among the ways of a set, the set chosen by the low bits of the line's
-// number. A line that is on its way is in the cache already, with the time at which it arrives.
-// Parameters: CacheParameters (bytes, ways, latency, mshrs; the prefetcher's part is in prefetcher.h).
+// number. A line that is on its way is in the cache already, with the time at which it arrives. A cache may be parted
+// by ways (SpeedMalloc 6.4.1): lines that the allocator's code brings go to its ways, all others to the other ways, and
+// whoever looks for a line finds it in either part.
+// Parameters: CacheParameters (bytes, ways, allocator_ways, latency, mshrs; the prefetcher's part is in prefetcher.h).
 // Simplifications: no banks, no ports, no partial lines; write-backs from the level above do not count as uses.
 //
 // What must wait for something that another request started asks with its own time, which may lie before that start:
@@ -123,6 +125,10 @@ class Cache {
       : latency(parameters.latency),
         mshrs(parameters.mshrs),
         ways_(parameters.ways),
+        parts_{Part{0, parameters.ways - parameters.allocator_ways},
+               parameters.allocator_ways == 0
+                   ? Part{0, parameters.ways}
+                   : Part{parameters.ways - parameters.allocator_ways, parameters.allocator_ways}},
         set_mask_(parameters.bytes / (uint64_t{1} << kLineShift) / parameters.ways - 1),
         tags_((set_mask_ + 1) * ways_, kNoLine),
         used_(tags_.size()),
@@ -165,12 +171,14 @@ class Cache {
   // Makes it the most recently used of its set.
   void use(Slot slot) { used_[slot] = ++uses_; }
 
-  // The slot that a new line takes: an empty one, else the least recently used.
-  Slot victim(Address line) const {
-    const Slot first = first_of(line);
+  // The slot that a new line takes, which code of `origin` brings: an empty one of its part, else the least recently
+  // used.
+  Slot victim(Address line, Origin origin) const {
+    const Part part = parts_[index_of(origin)];
+    const Slot first = first_of(line) + part.first;
     // The least of (when used, way): again without a branch that the host cannot predict.
     uint64_t least = ~uint64_t{0};
-    for (uint32_t way = 0; way < ways_; ++way) least = std::min(least, used_[first + way] << kWayBits | way);
+    for (uint32_t way = 0; way < part.ways; ++way) least = std::min(least, used_[first + way] << kWayBits | way);
     return first + static_cast<Slot>(least & ((1U << kWayBits) - 1));
   }
 
@@ -228,9 +236,16 @@ class Cache {
   static constexpr unsigned kWayBits = 6;     // CacheParameters allow 64 ways
   static constexpr size_t kMostHints = 4096;  // of 4 bytes: more would cost more of the host's caches than they save
 
+  // Ways of each set that are next to each other.
+  struct Part {
+    uint32_t first;
+    uint32_t ways;
+  };
+
   Slot first_of(Address line) const { return static_cast<Slot>((line & set_mask_) * ways_); }
 
   uint32_t ways_;
+  std::array<Part, 2> parts_;  // by the origin of what fills them
   uint64_t set_mask_;
   uint64_t uses_ = 0;
   std::vector<Address> tags_;   // line numbers, those of a set side by side

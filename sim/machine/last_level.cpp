@@ -175,7 +175,7 @@ Slot LastLevel::from_memory(const Request& request, Cycles at) {
   const Cycles ready = request.whole ? grant.start : dram_.read(request.line, grant.start);
   cache_.mshrs.hold(grant, ready);
 
-  const Slot slot = cache_.victim(request.line);
+  const Slot slot = cache_.victim(request.line, request.origin);
   if (!cache_.empty(slot)) evict(slot, request, grant.start);
   Line& line = cache_.place(slot, request.line);
   line.arrives(at, {.ready = ready, .level = Level::kDram, .state = State::kShared});

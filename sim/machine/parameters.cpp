@@ -70,6 +70,10 @@ namespace {
 using Problems = std::vector<std::string>;
 
 void check_cache(const std::string& name, const CacheParameters& c, Problems& problems) {
+  if (c.allocator_ways >= c.ways) {
+    problems.push_back(
+        fmt::format("{}: allocator_ways = {} leaves none of {} ways to the program", name, c.allocator_ways, c.ways));
+  }
   const uint64_t set = uint64_t{c.ways} << kLineShift;
   if (c.bytes != 0 && c.bytes % set == 0 && std::has_single_bit(c.bytes / set)) return;
   problems.push_back(

@@ -24,6 +24,7 @@ using Choices = std::initializer_list<std::string_view>;
 struct CacheParameters {
   uint64_t bytes = 0;
   uint32_t ways = 8;
+  uint32_t allocator_ways = 0;
   uint32_t latency = 4;
   uint32_t mshrs = 16;
   std::string prefetcher = "none";
@@ -35,6 +36,9 @@ struct CacheParameters {
     visit("bytes", self.bytes, 0, uint64_t{1} << 40, "bytes",
           "capacity; ways x 64 bytes x a power of two of sets; of an l2, 0: the core has none", "SpeedMalloc Table 2");
     visit("ways", self.ways, 1, 64, "ways", "associativity; replacement is least recently used", "SpeedMalloc Table 2");
+    visit("allocator_ways", self.allocator_ways, 0, 63, "ways",
+          "of these, that only the allocator's code fills, and it fills no others; 0: all fill all",
+          "SpeedMalloc 6.4.1 and Figure 15");
     visit("latency", self.latency, 1, 1000, "cycles", "of a look-up here; added to that of the levels before it",
           "SpeedMalloc Table 2");
     visit("mshrs", self.mshrs, 1, 256, "lines", "misses outstanding at once",
@@ -325,6 +329,7 @@ struct SupportCoreParameters {
   uint32_t queue = 128;
   uint32_t register_buffer = 16;
   uint32_t registers = 8;
+  std::string first = "mallocs";
   std::string publish = "locked";
   uint32_t poll = 2;
   uint32_t far = 0;
@@ -348,6 +353,9 @@ struct SupportCoreParameters {
     visit("queue", self.queue, 1, 65536, "requests",
           "in hardware that allocate, and as many that free; in shared memory, that free, of a core",
           "SpeedMalloc Table 2");
+    visit("first", self.first, Choices{"mallocs", "oldest"},
+          "which of the hardware queues' requests is served first: calls that allocate, or the one that came first",
+          "SpeedMalloc 5.2; the latter of no paper");
     visit("register_buffer", self.register_buffer, 0, 4096, "processes", "whose system registers are kept for signals",
           "SpeedMalloc 5.2; the number is assumed");
     visit("registers", self.registers, 0, 10000, "cycles", "that they take on the link where they are not kept",

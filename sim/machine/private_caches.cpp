@@ -73,7 +73,7 @@ Fill PrivateCaches::l1_miss(Cache& l1, const Request& request, Cycles at) {
 }
 
 void PrivateCaches::place_in_l1(Cache& l1, const Request& request, const Fill& fill, Cycles at) {
-  const Slot slot = l1.victim(request.line);
+  const Slot slot = l1.victim(request.line, request.origin);
   if (!l1.empty(slot)) evict_from_l1(l1, slot, request);
   Line& line = l1.place(slot, request.line);
   l1.note(slot);
@@ -159,12 +159,13 @@ Fill PrivateCaches::from_l2(const Request& request, Cycles at) {
     if (request.demand()) ++l2->statistics.misses[request.requester()][index_of(request.access)];
     const Mshrs::Grant grant = l2->start_miss(looked_up, request.prefetch);
     // What evicting the victim will need. (It may be another line by then.)
-    if (const Slot place = in_llc_[l2->victim(request.line)]; place != kNoSlot) last_level_.prepare(place);
+    if (const Slot place = in_llc_[l2->victim(request.line, request.origin)]; place != kNoSlot)
+      last_level_.prepare(place);
     fill = from_last_level(request, grant.start, looked_up);
     fill.l2 = Event::kMiss;
     l2->mshrs.hold(grant, fill.ready);
 
-    slot = l2->victim(request.line);
+    slot = l2->victim(request.line, request.origin);
     if (!l2->empty(slot)) evict_from_l2(slot, request);
     Line& line = l2->place(slot, request.line);
     in_llc_[slot] = fill.in_llc;

@@ -33,7 +33,7 @@ class Reference {
   std::map<uint64_t, std::list<Address>> lines_;
 };
 
-bool access(Cache& cache, Address line) {
+bool access(Cache& cache, Address line, Origin origin = Origin::kProgram) {
   if (const Slot slot = cache.find_noted(line); slot != kNoSlot) {
     EXPECT_EQ(slot, cache.find(line));
     cache.use(slot);
@@ -44,7 +44,7 @@ bool access(Cache& cache, Address line) {
     cache.note(slot);
     return true;
   }
-  const Slot slot = cache.victim(line);
+  const Slot slot = cache.victim(line, origin);
   cache.place(slot, line);
   if (line % 3 != 0) cache.note(slot);  // whether it is noted must make no difference
   return false;
@@ -99,6 +99,33 @@ TEST_P(CacheShapes, FillsWhatWasRemovedFirst) {
 INSTANTIATE_TEST_SUITE_P(All, CacheShapes,
                          testing::Values(Shape{1, 1}, Shape{1, 16}, Shape{64, 1}, Shape{64, 8}, Shape{32, 3},
                                          Shape{512, 8}, Shape{2048, 16}, Shape{4, 64}));
+
+// Parted by ways, where who brings a line depends on nothing but the line: two caches that know nothing of each other.
+TEST(PartedCache, EachPartIsACacheOfItsWays) {
+  for (const uint32_t own : {1u, 2u, 5u, 7u}) {
+    Cache cache({.bytes = 16 * 8 * 64, .ways = 8, .allocator_ways = own});
+    Reference program(16, 8 - own);
+    Reference allocator(16, own);
+    std::mt19937_64 random(13);
+    for (int i = 0; i < 50'000; ++i) {
+      const Address line = random() % 200;
+      const Origin origin = line / 16 % 3 == 0 ? Origin::kAllocator : Origin::kProgram;
+      Reference& part = origin == Origin::kAllocator ? allocator : program;
+      ASSERT_EQ(access(cache, line, origin), part.access(line)) << own << " ways, access " << i;
+    }
+  }
+}
+
+TEST(PartedCache, ALineOfTheOtherPartIsFoundAndStaysThere) {
+  Cache cache({.bytes = 2 * 64, .ways = 2, .allocator_ways = 1});
+  EXPECT_FALSE(access(cache, 1, Origin::kAllocator));
+  EXPECT_TRUE(access(cache, 1, Origin::kProgram));
+  EXPECT_FALSE(access(cache, 2, Origin::kProgram));
+  EXPECT_FALSE(access(cache, 3, Origin::kProgram));  // in place of 2, though 1 was used before it
+  EXPECT_TRUE(access(cache, 1, Origin::kProgram));
+  EXPECT_FALSE(access(cache, 4, Origin::kAllocator));
+  EXPECT_FALSE(access(cache, 1, Origin::kProgram));
+}
 
 TEST(Cache, ClearForgetsAll) {
   Cache cache({.bytes = 4096, .ways = 4});

@@ -93,6 +93,23 @@ TEST(Signals, WithoutQueuesWhoComesFirstIsAcceptedFirst) {
   EXPECT_GT(rig.unit->channel().mallocs().waited, rig.unit->channel().frees().waited);
 }
 
+TEST(Signals, OfQueuesTheOneForMallocsIsFirstOrThatWithTheOldestRequest) {
+  const auto waited = [](const std::string& first) {
+    Machine machine = Rig::machine_of("queues", 2, 128);
+    machine.support_core.first = first;
+    Rig rig(machine);
+    rig.block.uops.front().kind = UopClass::kDiv;  // so that a call takes longer than the way to the next
+    rig.alone(0, 1000);                            // both have the code that asks in their caches
+    rig.alone(1, 2000);
+    for (int i = 0; i < 20; ++i) rig.ask(1, Service::kFree, 50000);
+    rig.ask(0, Service::kAllocate, 50040);  // all frees are there, and few are served
+    rig.unit->advance(kNoTime - 1);
+    return rig.unit->channel().mallocs().waited;
+  };
+  const Cycles first = waited("mallocs");
+  EXPECT_GT(waited("oldest"), first + 10);  // most of them were served before it
+}
+
 TEST(Signals, WithQueuesThereIsAlwaysRoom) {
   Rig rig("queues", 2, 1);
   for (int i = 0; i < 10; ++i) rig.ask(0, Service::kFree, 1000);

@@ -155,6 +155,7 @@ TEST_F(MachineFileTest, WrongFilesAreToldInALineEach) {
   EXPECT_EQ(problem("l1d = 3\n"), "l1d: must be a table");
   EXPECT_EQ(problem("[l1d]\nbytes = 33000\n"),
             "l1d: bytes = 33000 is not a power of two of sets of 8 ways x 64 bytes; 32768 or 65536 would be");
+  EXPECT_EQ(problem("[l2]\nallocator_ways = 8\n"), "l2: allocator_ways = 8 leaves none of 8 ways to the program");
   EXPECT_NE(problem("cores = 16\n").find("which it must contain"), std::string::npos);
   EXPECT_NE(problem("[dtlb]\nentries = 60\n").find("not a power of two of sets"), std::string::npos);
   EXPECT_EQ(read("cores = \n").size(), 1u);
