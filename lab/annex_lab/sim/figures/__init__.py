@@ -5,9 +5,10 @@
     metrics   what a figure may ask of a run
     values    ratios of them by workload and seed, and their means with intervals
     cells     a number of a figure beside the paper's
-    figure    what a figure is: its runs, its cells, how it is drawn
-    draw, write   SVG; CSV, Markdown and the index
-    speedmalloc/  the figures of SpeedMalloc
+    figure    what a figure is: its runs, its cells, how it is drawn; and a paper
+    draw, write, page   SVG; CSV, Markdown and the index; one page of all
+    speedmalloc/  the figures of SpeedMalloc; a folder for each paper
+    papers        all of them
 
 Each may import those above it.
 """

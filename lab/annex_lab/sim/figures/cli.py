@@ -1,7 +1,10 @@
 """The command annex-lab figures."""
 
+import functools
 import shlex
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +16,9 @@ from rich.table import Table
 from annex_lab import allocators as known
 from annex_lab import paths
 from annex_lab.sim import run
-from annex_lab.sim.figures import metrics, runner, write
-from annex_lab.sim.figures.figure import Choice, Figure
+from annex_lab.sim.figures import metrics, page, runner, write
+from annex_lab.sim.figures.figure import Choice, Figure, Paper
+from annex_lab.sim.figures.papers import PAPERS
 from annex_lab.sim.figures.runs import Parts, Spec
 from annex_lab.sim.figures.values import Results
 
@@ -57,6 +61,27 @@ def shared(chosen: list[Figure], choice: Choice) -> list[Spec]:
     return list(dict.fromkeys(spec for figure in chosen if not figure.missing() for spec in figure.runs(choice)))
 
 
+@dataclass(frozen=True)
+class Work:
+    """What is asked for of a paper's figures, and where it goes."""
+
+    paper: Paper
+    chosen: list[Figure]
+    choice: Choice
+    out: Path
+
+    @functools.cached_property
+    def parts(self) -> Parts:
+        return Parts(self.out / "parts")
+
+    def runs(self) -> list[Spec]:
+        return shared(self.chosen, self.choice)
+
+    def left(self) -> list[Spec]:
+        parts = self.parts
+        return [spec for spec in self.runs() if parts.find(spec).left]
+
+
 def results(specs: list[Spec], parts: Parts) -> Results:
     measured, why = {}, {}
     for spec in specs:
@@ -68,8 +93,11 @@ def results(specs: list[Spec], parts: Parts) -> Results:
     return Results(measured, why)
 
 
-def _simulate(left: list[Spec], parts: Parts, jobs: int) -> None:
-    total = sum(spec.weight for spec in left)
+def _simulate(works: "list[Work]", jobs: int) -> None:
+    """What is left of each, one after the other, with one bar."""
+    left = {work.paper.name: work.left() for work in works}
+    everything = [spec for specs in left.values() for spec in specs]
+    total = sum(spec.weight for spec in everything)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -78,7 +106,7 @@ def _simulate(left: list[Spec], parts: Parts, jobs: int) -> None:
         TimeElapsedColumn(),
         console=console,
     )
-    task = bar.add_task("runs", total=len(left), remaining="")
+    task = bar.add_task("runs", total=len(everything), remaining="")
     worked = 0.0
 
     def done(spec: Spec) -> None:
@@ -88,41 +116,31 @@ def _simulate(left: list[Spec], parts: Parts, jobs: int) -> None:
         bar.update(task, advance=1, remaining=f"about {minutes:.0f} min left", description=f"{spec.workload}")
 
     with bar:
-        runner.run(left, parts, jobs, done)
+        for work in works:
+            runner.run(left[work.paper.name], work.parts, jobs, done)
 
 
-def _listed(all_figures: list[Figure], choice: Choice, parts: Parts) -> Table:
+def _listed(works: "list[Work]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("figure", "what", "runs", "left", "state"):
+    for heading in ("paper", "figure", "what", "runs", "left", "state"):
         table.add_column(heading, justify="right" if heading in ("runs", "left") else "left")
-    for figure in all_figures:
-        specs = shared([figure], choice)
-        left = [spec for spec in specs if parts.find(spec).left]
-        state = figure.missing() or ("ready to be made" if left else "all runs are there")
-        table.add_row(figure.name, figure.title, str(len(specs)), str(len(left)), state)
+    for work in works:
+        for figure in work.chosen:
+            specs = shared([figure], work.choice)
+            left = [spec for spec in specs if work.parts.find(spec).left]
+            state = figure.missing() or ("ready to be made" if left else "all runs are there")
+            table.add_row(work.paper.name, figure.name, figure.title, str(len(specs)), str(len(left)), state)
     return table
 
 
-def speedmalloc(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="which figures: 9 17 [all]")] = None,
-    list_: Annotated[bool, typer.Option("--list", help="list the figures, and what is missing, and end")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="runs at a time, each on a host core")] = 2,
-    scale_factor: Annotated[float, typer.Option(min=0.001, help="multiplies the work of every run")] = 1.0,
-    seeds: Annotated[str, typer.Option(help="a,b,c: of random numbers and threads' start offsets")] = "1,2,3",
-    workloads: Annotated[str, typer.Option(help="x,y: only these")] = "",
-    allocators: Annotated[str, typer.Option(help="a,b,c [default: jemalloc,tcmalloc,mimalloc3,annex]")] = "",
-    out: Annotated[Path, typer.Option(file_okay=False, help="parts, tables, pictures and figures.md go here")] = (
-        FOLDER / "speedmalloc"
-    ),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be run, and end")] = False,
-) -> None:
-    """Makes SpeedMalloc's figures again, with the paper's numbers beside ours. The same command goes on where it ended.
+ListThem = Annotated[bool, typer.Option("--list", help="list the figures, and what is missing, and end")]
+Jobs = Annotated[int, typer.Option(min=1, help="runs at a time, each on a host core")]
+ScaleFactor = Annotated[float, typer.Option(min=0.001, help="multiplies the work of every run")]
+Seeds = Annotated[str, typer.Option(help="a,b,c: of random numbers and threads' start offsets")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be run, and end")]
 
-    Exit status: 1 where a number is missing (the tables say which and why), 2 for wrong usage, 130 after Ctrl-C.
-    """
-    from annex_lab.sim.figures.speedmalloc import FIGURES, common
 
-    chosen = _of_names(names or [], FIGURES)
+def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_factor: float) -> Choice:
     for name in _split(allocators):
         try:
             known.find(name)
@@ -130,60 +148,124 @@ def speedmalloc(
             raise typer.BadParameter(str(why)) from None
         except known.Unavailable:
             pass  # the run says so
-    choice = Choice(
-        common.SCALES,
-        _split(allocators) or common.ALLOCATORS,
-        _checked(_split(workloads), list(common.SCALES), "workload"),
+    return Choice(
+        paper.scales,
+        _split(allocators) or paper.allocators,
+        _checked(_split(workloads), list(paper.scales), "workload"),
         _seeds(seeds),
         scale_factor,
     )
-    parts = Parts(out / "parts")
+
+
+def _do(works: list[Work], list_: bool, jobs: int, dry_run: bool) -> bool:
+    """False where a number is missing."""
     if list_:
-        Console().print(_listed(chosen, choice, parts))
-        return
+        Console().print(_listed(works))
+        return True
     try:
         run.qemu()
     except run.CannotRun as why:
         console.print(f"annex-lab figures: {why}", style="red", markup=False, soft_wrap=True)
         raise typer.Exit(2) from None
-    specs = shared(chosen, choice)
-    left = [spec for spec in specs if parts.find(spec).left]
-    console.print(f"{len(specs)} runs, of which {len(left)} are left")
+    left = [spec for work in works for spec in work.left()]
+    console.print(f"{sum(len(work.runs()) for work in works)} runs, of which {len(left)} are left")
     if dry_run:
         for spec in left:
             print(shlex.join(["annex-lab", *spec.arguments]))
-        return
+        return True
     try:
-        _simulate(left, parts, jobs)
+        _simulate(works, jobs)
     except runner.Stopped:
         console.print("Stopped. The same command goes on from here.")
         raise typer.Exit(STOPPED) from None
-    if not make(chosen, FIGURES, choice, results(specs, parts), out):
-        raise typer.Exit(1)
+    return all([make(work, results(work.runs(), work.parts)) for work in works])
 
 
-def make(chosen: list[Figure], all_figures: list[Figure], choice: Choice, found: Results, out: Path) -> bool:
+def make(work: Work, found: Results) -> bool:
     """Writes the figures and the index. False where a number is missing."""
     whole = True
-    for figure in chosen:
+    for figure in work.chosen:
+        name = f"{work.paper.title}'s {figure.called}" if figure.kind else figure.name
         if why := figure.missing():
-            console.print(f"Figure {figure.name} is missing: {why}", style="yellow", markup=False, soft_wrap=True)
+            console.print(f"{name} is missing: {why}", style="yellow", markup=False, soft_wrap=True)
             continue
-        cells = figure.cells(choice, found)
+        cells = figure.cells(work.choice, found)
         if not cells:
-            console.print(f"Figure {figure.name}: nothing of it was asked for", soft_wrap=True)
+            console.print(f"{name}: nothing of it was asked for", soft_wrap=True)
             continue
-        write.write(figure, cells, out, shlex.join(["annex-lab", *sys.argv[1:]]))
+        write.write(work.paper, figure, cells, work.out, shlex.join(["annex-lab", *sys.argv[1:]]))
         without = sum(cell.ours is None for cell in cells)
         whole = whole and not without
-        print(out / f"{figure.name}.md")
+        print(work.out / f"{figure.name}.md")
         if without:
-            console.print(f"Figure {figure.name}: {without} of {len(cells)} numbers are missing", style="yellow")
-    print(write.index(all_figures, out))
+            console.print(f"{name}: {without} of {len(cells)} numbers are missing", style="yellow")
+    print(write.index(work.paper, work.out))
     return whole
 
 
-figures.command("speedmalloc")(speedmalloc)
+def _command(paper: Paper) -> Callable[..., None]:
+    """annex-lab figures PAPER."""
+
+    def command(
+        names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="which figures [all]")] = None,
+        list_: ListThem = False,
+        jobs: Jobs = 2,
+        scale_factor: ScaleFactor = 1.0,
+        seeds: Seeds = "1,2,3",
+        workloads: Annotated[str, typer.Option(help="x,y: only these")] = "",
+        allocators: Annotated[str, typer.Option(help=f"a,b,c [default: {','.join(paper.allocators)}]")] = "",
+        out: Annotated[Path, typer.Option(file_okay=False, help="parts, tables, pictures and figures.md go here")] = (
+            FOLDER / paper.name
+        ),
+        dry_run: DryRun = False,
+    ) -> None:
+        chosen = _of_names(names or [], paper.figures)
+        choice = _choice(paper, allocators, workloads, seeds, scale_factor)
+        if not _do([Work(paper, chosen, choice, out)], list_, jobs, dry_run):
+            raise typer.Exit(1)
+
+    command.__doc__ = (
+        f"Makes {paper.title}'s figures again, with the paper's numbers beside ours. The same command goes on where "
+        "it ended.\n\nExit status: 1 where a number is missing (the tables say which and why), 2 for wrong usage, 130 "
+        "after Ctrl-C."
+    )
+    return command
+
+
+@figures.command("all")
+def every_paper(
+    list_: ListThem = False,
+    jobs: Jobs = 2,
+    scale_factor: ScaleFactor = 1.0,
+    seeds: Seeds = "1,2,3",
+    out: Annotated[Path, typer.Option(file_okay=False, help="a folder for each paper goes here")] = FOLDER,
+    dry_run: DryRun = False,
+) -> None:
+    """Makes the figures of all papers again. The same command goes on where it ended.
+
+    Exit status: 1 where a number is missing (the tables say which and why), 2 for wrong usage, 130 after Ctrl-C.
+    """
+    works = [
+        Work(paper, paper.figures, _choice(paper, "", "", seeds, scale_factor), out / paper.name) for paper in PAPERS
+    ]
+    whole = _do(works, list_, jobs, dry_run)
+    if not list_ and not dry_run:
+        print(page.write(PAPERS, out, out / "index.html"))
+    if not whole:
+        raise typer.Exit(1)
+
+
+@figures.command("page")
+def one_page(
+    made: Annotated[Path, typer.Option("--from", file_okay=False, help="a folder for each paper is here")] = FOLDER,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="[default: index.html there]")] = None,
+) -> None:
+    """Writes one HTML page of all the figures that are made, with their pictures in it."""
+    print(page.write(PAPERS, made, out or made / "index.html"))
+
+
+for _paper in PAPERS:
+    figures.command(_paper.name)(_command(_paper))
 
 
 def register(app: typer.Typer) -> None:

@@ -56,3 +56,23 @@ class Figure:
     unit: str = ""  # of what is drawn
     pictured: Callable[[str], bool] = lambda panel: True  # the panels that are drawn; the others are tables only
     missing: Callable[[], str] = lambda: ""  # why it cannot be made
+    kind: str = "Figure"  # or Table: what the paper calls it, before its name; "": the paper has none
+
+    @property
+    def called(self) -> str:
+        return f"{self.kind} {self.name.removeprefix(self.kind.lower())}" if self.kind else self.name
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's figures, and what they share."""
+
+    name: str  # of the command
+    title: str
+    figures: list[Figure]
+    scales: dict[str, float]  # how much of each workload is simulated
+    allocators: tuple[str, ...]  # that it is about, where others can be asked for
+
+    def heading(self, figure: Figure) -> str:
+        named = f"{self.title}'s {figure.called}" if figure.kind else f"Beside {self.title}'s figures"
+        return f"{named}: {figure.title}"

@@ -13,6 +13,7 @@ CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocato
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 ALLOCATOR_INSTRUCTIONS = "allocator_instructions"
+LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
 
@@ -38,6 +39,16 @@ def _allocator_synchronization(part: dict) -> float:
     return sum(part["all"]["allocator"]["cycles"][cause] for cause in SYNCHRONIZATION)
 
 
+def _llc_misses(part: dict, access: str) -> float:
+    """Of demand accesses of all cores; the kernel's clearing of pages is none of the program's events."""
+    misses = part["memory"]["llc"]["misses"]
+    return sum(misses[origin][access] for origin in _ORIGINS)
+
+
+def _page_walks(part: dict) -> float:
+    return sum(sum(core["stlb"]["misses"].values()) for core in part["memory"]["cores"])
+
+
 METRICS: dict[str, Callable[[dict], float]] = {
     "cycles": lambda part: part["cycles"],  # from start to end
     "instructions": lambda part: part["instructions"],
@@ -52,6 +63,10 @@ METRICS: dict[str, Callable[[dict], float]] = {
     "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
     "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
     ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
+    LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
+    LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
+    PAGE_WALKS: _page_walks,
+    CALLS: lambda part: part["allocator"]["calls"],
     "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
     "average_resident": lambda part: part["memory"]["pages"]["average_resident"],
 }

@@ -6,12 +6,13 @@ from pathlib import Path
 from annex_lab.report import table_head, table_row
 from annex_lab.sim.figures import draw
 from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
-from annex_lab.sim.figures.figure import Figure
+from annex_lab.sim.figures.figure import Figure, Paper
 
 COLUMNS = (
     "figure", "panel", "row", "series", "ours", "seeds_low", "seeds_high", "low_95", "high_95",
-    "paper", "paper_from", "deviation", "calls_for_nothing", "flag", "note",
+    "paper", "paper_from", "deviation", "calls_for_nothing", "flag", "note", "unit",
 )  # fmt: skip
+PER_CENT = "share"  # written as a number between 0 and 1
 MARKS = {ABOVE: "!!", BEHIND: "(s)"}
 
 
@@ -27,6 +28,7 @@ def as_csv(figure: Figure, cells: list[Cell], file: Path) -> None:
             numbers = (cell.ours, cell.seeds_low, cell.seeds_high, cell.low_95, cell.high_95, cell.paper)
             place = (figure.name, cell.panel, cell.row, cell.series)
             after = (cell.paper_from, _exact(cell.deviation), _exact(cell.bound), cell.flag, cell.note)
+            after += (PER_CENT if cell.per_cent else "",)
             rows.writerow([*place, *map(_exact, numbers), *after])
 
 
@@ -34,7 +36,26 @@ def number(value: float, per_cent: bool) -> str:
     return f"{100 * value:.1f} %" if per_cent else f"{value:.2f}"
 
 
-def _cell(cell: Cell | None) -> str:
+def read_csv(file: Path) -> list[Cell]:
+    """What as_csv() wrote."""
+
+    def exact(text: str) -> float | None:
+        return float(text) if text else None
+
+    with open(file, newline="") as stream:
+        return [
+            Cell(
+                row["panel"], row["row"], row["series"], exact(row["ours"]), exact(row["seeds_low"]),
+                exact(row["seeds_high"]), exact(row["low_95"]), exact(row["high_95"]), exact(row["paper"]),
+                row["paper_from"], exact(row["calls_for_nothing"]), row["flag"], row["note"],
+                row.get("unit") == PER_CENT,
+            )
+            for row in csv.DictReader(stream)
+        ]  # fmt: skip
+
+
+def shown(cell: Cell | None, bold: str = "**") -> str:
+    """A cell for people."""
     if cell is None:
         return ""
     if cell.ours is None:
@@ -44,7 +65,7 @@ def _cell(cell: Cell | None) -> str:
     if apart:
         text += f" ({number(cell.seeds_low, cell.per_cent)} to {number(cell.seeds_high, cell.per_cent)})"
     if cell.low_95 is not None:
-        text = f"**{text}** [{number(cell.low_95, cell.per_cent)} to {number(cell.high_95, cell.per_cent)}]"
+        text = f"{bold}{text}{bold} [{number(cell.low_95, cell.per_cent)} to {number(cell.high_95, cell.per_cent)}]"
     if cell.note:
         text += f" {cell.note}"
     if cell.bound is not None:
@@ -61,7 +82,7 @@ def _panel(panel: str, cells: list[Cell]) -> list[str]:
     rows = list(dict.fromkeys(cell.row for cell in cells))
     at = {(cell.row, cell.series): cell for cell in cells}
     lines = [f"## {panel}", "", *table_head(["", *series])]
-    lines += [table_row([row, *(_cell(at.get((row, name))) for name in series)]) for row in rows]
+    lines += [table_row([row, *(shown(at.get((row, name))) for name in series)]) for row in rows]
     return [*lines, ""]
 
 
@@ -81,9 +102,8 @@ LEGEND = (
 )
 
 
-def as_markdown(figure: Figure, cells: list[Cell], made_by: str) -> str:
-    name = f"SpeedMalloc's Figure {figure.name}" if figure.name.isdecimal() else "Beside SpeedMalloc's figures"
-    lines = [f"# {name}: {figure.title}", ""]
+def as_markdown(paper: Paper, figure: Figure, cells: list[Cell], made_by: str) -> str:
+    lines = [f"# {paper.heading(figure)}", ""]
     lines += [f"Made by: `{made_by}`", "", figure.reads, "", LEGEND, ""]
     if missing := _missing(cells):
         lines += [*missing, ""]
@@ -93,17 +113,17 @@ def as_markdown(figure: Figure, cells: list[Cell], made_by: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write(figure: Figure, cells: list[Cell], folder: Path, made_by: str) -> None:
+def write(paper: Paper, figure: Figure, cells: list[Cell], folder: Path, made_by: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     as_csv(figure, cells, folder / f"{figure.name}.csv")
-    (folder / f"{figure.name}.md").write_text(as_markdown(figure, cells, made_by))
+    (folder / f"{figure.name}.md").write_text(as_markdown(paper, figure, cells, made_by))
     draw.draw(figure, [cell for cell in cells if figure.pictured(cell.panel)], folder / f"{figure.name}.svg")
 
 
-def index(figures: list[Figure], folder: Path) -> Path:
+def index(paper: Paper, folder: Path) -> Path:
     """Of all figures: those that are there, whoever made them, and why the others are not."""
-    lines = ["# SpeedMalloc's figures, made again", "", *table_head(["figure", "", "numbers", "picture"])]
-    for figure in figures:
+    lines = [f"# {paper.title}'s figures, made again", "", *table_head(["figure", "", "numbers", "picture"])]
+    for figure in paper.figures:
         there = (folder / f"{figure.name}.md").exists()
         if why := figure.missing():
             lines.append(table_row([figure.name, figure.title, f"missing: {why}", ""]))

@@ -1,22 +1,16 @@
 """The figures of SpeedMalloc's evaluation, by their numbers."""
 
-from annex_lab.sim.figures.figure import Figure
+from annex_lab.sim.figures.figure import Paper
+from annex_lab.sim.figures.speedmalloc import common
 from annex_lab.sim.figures.speedmalloc.costs import FIGURE_10, FIGURE_11, FIGURE_12
 from annex_lab.sim.figures.speedmalloc.energy import FIGURE_13
 from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
 from annex_lab.sim.figures.speedmalloc.scaling import SCALING
 from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
-from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_16
+from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
 from annex_lab.sim.figures.speedmalloc.speedups import FIGURE_8, FIGURE_9
 from annex_lab.sim.figures.speedmalloc.variation import FIGURE_1
-
-FIGURE_15 = Figure(
-    "15",
-    "A partition of the cache",
-    "",
-    missing=lambda: "not built yet: the simulator has no caches that are parted by ways",
-)
 
 FIGURES = [
     FIGURE_1,
@@ -34,3 +28,5 @@ FIGURES = [
     SCALING,
     EVERY_ALLOCATOR,
 ]
+
+PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)

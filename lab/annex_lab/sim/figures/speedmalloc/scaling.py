@@ -57,4 +57,5 @@ SCALING = Figure(
     _cells,
     drawn="lines",
     unit="see the panel",
+    kind="",
 )

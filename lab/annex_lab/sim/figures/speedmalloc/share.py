@@ -51,4 +51,5 @@ SHARE_OF_ALLOCATION = Figure(
     _cells,
     drawn="lines",
     unit="speedup, or share",
+    kind="",
 )

@@ -1,4 +1,4 @@
-"""Figures 14 and 16: what the size of a cache does, the support core's L1D and the main cores' L2."""
+"""Figures 14 to 16: the support core's L1D by size; the main cores' L2, parted by ways, and by size."""
 
 from collections.abc import Callable
 
@@ -14,6 +14,8 @@ WORKLOAD = "sh6bench"
 L1D_KIB = (1, 2, 4, 8, 16)
 
 UNDER = "mimalloc3"
+PARTED = ("tcmalloc", UNDER)
+L2_WAYS, ALLOCATOR_WAYS = 8, (1, 2, 4)
 L2_KIB = (128, 256, 512, 1024)
 STANDARD = 256  # the machine's own
 
@@ -70,6 +72,47 @@ FIGURE_14 = Figure(
     _cells_14,
     drawn="lines",
     unit="over that with 1 KiB",
+)
+
+
+def _parted(choice: Choice, name: str, ways: int):
+    return choice.maker(name, MANY, "", (f"l2.allocator_ways={ways}",))
+
+
+def _among_15(choice: Choice) -> list[str]:
+    return choice.among(PARTED)
+
+
+def _runs_15(choice: Choice) -> list[Spec]:
+    made = []
+    for name in _among_15(choice):
+        made += each(choice.maker(name, MANY), choice.of(MULTI), choice.seeds)
+        for ways in ALLOCATOR_WAYS:
+            made += each(_parted(choice, name, ways), choice.of(MULTI), choice.seeds)
+    return made
+
+
+def _cells_15(choice: Choice, results: Results) -> list[Cell]:
+    found = []
+    for name in _among_15(choice):
+        software = of(choice.maker(name, MANY), "cycles")
+        columns = [
+            Column(f"{L2_WAYS - ways}-{ways}", over(software, of(_parted(choice, name, ways), "cycles")))
+            for ways in ALLOCATOR_WAYS
+        ]
+        found += table(choice, results, columns, choice.of(MULTI), in_panel(f"{name}: speedup over no partition"))
+    return found
+
+
+FIGURE_15 = Figure(
+    "15",
+    "A partition of the cache",
+    "Allocators in software with 16 threads; of the eight ways of each main core's L2, the last 1, 2 or 4 are filled "
+    "by the allocator's code alone, and it fills no others. The paper doesn't say of which allocator its figure is; "
+    "its text says that a partition gains in some workloads, and makes others 7 to 12 % slower.",
+    _runs_15,
+    _cells_15,
+    unit="speedup over no partition",
 )
 
 

@@ -1,0 +1,87 @@
+"""One HTML page of all figures that are made: their pictures, and their numbers beside the papers'."""
+
+import base64
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from annex_lab.html import palette, text
+from annex_lab.sim.figures import write as files
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Figure, Paper
+
+
+@dataclass(frozen=True)
+class Panel:
+    title: str
+    series: list[str]
+    rows: list[tuple[str, list[str]]]
+
+
+@dataclass(frozen=True)
+class Shown:
+    id: str
+    called: str
+    title: str
+    heading: str
+    reads: str
+    missing: str
+    picture: str  # as an address that holds it; "": none
+    panels: list[Panel]  # none: it is not made
+
+
+def _panel(title: str, cells: list[Cell]) -> Panel:
+    series = list(dict.fromkeys(cell.series for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    at = {(cell.row, cell.series): cell for cell in cells}
+    return Panel(title, series, [(row, [files.shown(at.get((row, name)), "") for name in series]) for row in rows])
+
+
+def _shown(paper: Paper, figure: Figure, folder: Path) -> Shown:
+    csv, svg = folder / f"{figure.name}.csv", folder / f"{figure.name}.svg"
+    cells = files.read_csv(csv) if csv.exists() else []
+    picture = ""
+    if cells and svg.exists():
+        picture = "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()
+    return Shown(
+        f"{paper.name}-{figure.name}",
+        figure.called,
+        figure.title,
+        paper.heading(figure),
+        figure.reads,
+        figure.missing() or ("" if cells else "not made yet"),
+        picture,
+        [
+            _panel(name, [cell for cell in cells if cell.panel == name])
+            for name in dict.fromkeys(c.panel for c in cells)
+        ],
+    )
+
+
+def render(papers: list[Paper], made: Path) -> str:
+    package = resources.files("annex_lab.html")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {"plural": text.plural}
+    template = environment.from_string((package / "figures.html.j2").read_text(encoding="utf-8"))
+    css = (package / "style.css").read_text(encoding="utf-8")
+    shown = [
+        {"title": paper.title, "figures": [_shown(paper, figure, made / paper.name) for figure in paper.figures]}
+        for paper in papers
+    ]
+    return template.render(
+        css=Markup(css + palette.css()),
+        legend=files.LEGEND,
+        papers=shown,
+        made=[one for paper in shown for one in paper["figures"] if one.panels],
+    )
+
+
+def write(papers: list[Paper], made: Path, out: Path) -> Path:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(render(papers, made), encoding="utf-8")
+    return out

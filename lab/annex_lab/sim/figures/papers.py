@@ -1,0 +1,5 @@
+"""The papers whose figures are made again, in the order in which they are shown."""
+
+from annex_lab.sim.figures import nextgen, speedmalloc
+
+PAPERS = [nextgen.PAPER, speedmalloc.PAPER]
