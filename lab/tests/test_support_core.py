@@ -231,6 +231,35 @@ int main(int argc, char** argv) {
 """
 
 
+# An allocator that starts threads its own way, as rpmalloc does, and is ready for that from its constructor on.
+STARTS_THREADS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+static int ready;
+__attribute__((constructor)) static void start(void) { ready = 1; }
+int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*run)(void*), void* argument) {
+  if (!ready) abort();
+  int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = dlsym(RTLD_NEXT, "pthread_create");
+  return real(thread, how, run, argument);
+}
+static char memory[1 << 26];
+static size_t used;
+void* malloc(size_t size) { return memory + __sync_fetch_and_add(&used, (size + 15) & ~(size_t)15); }
+void free(void* p) { (void)p; }
+void* calloc(size_t n, size_t size) { return malloc(n * size); }
+void* realloc(void* p, size_t size) { (void)p; return malloc(size); }
+"""
+
+
+def test_the_parked_thread_finds_an_allocator_that_is_ready(sim):
+    library = sim.compiled(STARTS_THREADS, "-shared", "-fPIC")
+    done, results = sim("--allocator", library, "--", sim.compiled(THREADS), 1)
+    assert done.returncode == 0 and done.stdout.startswith("2000 "), done.stderr
+    check_invariants(results)
+
+
 def test_a_call_that_is_left_by_a_jump_is_over(sim):
     done, results = sim("--", sim.compiled(OWN), 11)
     assert done.returncode == 0 and done.stdout == "100\n", done.stderr

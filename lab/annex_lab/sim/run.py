@@ -146,7 +146,8 @@ def run(
     lenders = parked(whole)
     if lenders > 1:
         settings["ANNEX_PARKED"] = str(lenders)
-    if library := " ".join(filter(None, (guest.library, str(PARKED) if lenders else ""))):
+    # The linker runs the constructors of the last one first: the parked thread is to find an allocator that is ready.
+    if library := " ".join(filter(None, (str(PARKED) if lenders else "", guest.library))):
         settings["LD_PRELOAD"] = library
     else:
         argv += ["-U", "LD_PRELOAD"]
