@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 import simulator
 
 from annex_lab import paths
-from annex_lab.sim import guest, machines
+from annex_lab.sim import guest, machines, run
 
 pytestmark = simulator.needed
 
@@ -276,6 +277,37 @@ def test_a_program_that_hangs_is_given_up(sim):
     assert done.returncode == 124
     assert results["ended"] == "hang" and results["instructions"] > 1000
     assert "hangs" in done.stderr
+
+
+# Preloaded into QEMU: from when the program has a descriptor 500 on, the simulator gets no more memory.
+NO_MEMORY = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+void throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv");
+void* operator_new(size_t size) __asm__("_Znwm");
+void* operator_new(size_t size) {
+  if (fcntl(500, F_GETFD) >= 0) throw_bad_alloc();
+  return malloc(size);
+}
+"""
+
+
+@pytest.mark.parametrize("then", ["for (;;) ;", "getppid();"])
+def test_an_exception_of_the_simulators_ends_the_run(sim, tmp_path, then):
+    """Wherever it is thrown: as results are written, or in a system call."""
+    failing = sim.compiled(NO_MEMORY, "-shared", "-fPIC")
+    program = sim.compiled("#include <unistd.h>\nint main(void) { dup2(1, 500); " + then + " }")
+    machine = machines.find("speedmalloc-1", tmp_path)
+    options = f"machine={machine},presets={machines.PRESETS},out={tmp_path / 'out.json'},watchdog=10"
+    done = subprocess.run(
+        [run.qemu(), "-plugin", f"{run.PLUGIN},{options}", "-U", "LD_PRELOAD", program],
+        env={**os.environ, "LD_PRELOAD": f"{run.PLUGIN} {failing}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == run.DEFECT
+    assert done.stderr == "annex-sim: the simulator itself failed: std::bad_alloc\n"
 
 
 def test_ctrl_c_keeps_what_there_is(sim, tmp_path):

@@ -80,7 +80,9 @@ void Observer::write_soon(const std::string& how) {
 }
 
 void Observer::write(const std::string& how) {
-  std::lock_guard guard(mutex_);
+  // Whoever holds it may never go on, and then this thread must.
+  std::unique_lock guard(mutex_, 10s);
+  if (!guard.owns_lock()) return;
   if (options_.out.empty() || finished()) return;
   const std::string text = describe_(how);
   const std::string beside = options_.out + ".new";

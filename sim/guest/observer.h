@@ -45,7 +45,7 @@ class Observer {
   const ObserverOptions options_;
   Simulation& simulation_;
   const std::function<std::string(const std::string&)> describe_;
-  std::mutex mutex_;
+  std::timed_mutex mutex_;
   std::string how_;  // what the running thread is asked to write
   std::atomic<bool> finished_{false};
 };

@@ -4,7 +4,8 @@
 //   LD_PRELOAD=libannex-sim.so qemu-x86_64 -U LD_PRELOAD -plugin libannex-sim.so,machine=FILE,presets=DIR,out=FILE.json
 //   PROGRAM
 //
-// Arguments: see Options. Exit status 2, after a line for each problem, where they or the machine are wrong.
+// Arguments: see Options. Exit status 2, after a line for each problem, where they or the machine are wrong;
+// 125 where the simulator itself fails (guest/last_resort.h).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -28,6 +29,7 @@
 #include "decode/alone.h"
 #include "decode/decoder.h"
 #include "guest/guest_memory.h"
+#include "guest/last_resort.h"
 #include "guest/observer.h"
 #include "guest/registers.h"
 #include "guest/simulation.h"
@@ -138,7 +140,7 @@ static void write_time_stamp(const GuestThread& thread, uint64_t* registers) {
 }
 
 // `registers`: rax, rcx, rdx, ... in QEMU's state of the thread; at a block's start their values are nowhere else.
-extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, uint64_t* registers) {
+extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, uint64_t* registers) noexcept {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
   TranslatedBlock& block = *static_cast<TranslatedBlock*>(data);
@@ -165,7 +167,7 @@ extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data,
 }
 
 // Before the instruction after an rdtsc in its block.
-extern "C" [[gnu::used]] void annex_sim_time_stamp_read(unsigned vcpu, void*, uint64_t* registers) {
+extern "C" [[gnu::used]] void annex_sim_time_stamp_read(unsigned vcpu, void*, uint64_t* registers) noexcept {
   if (!plugin->detached) write_time_stamp(*plugin->threads[vcpu], registers);
 }
 
@@ -182,7 +184,7 @@ bool reads_time_stamp(std::span<const uint8_t> code) {
          (code.size() == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9);
 }
 
-void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
+void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) noexcept {
   if (plugin->detached) return;
   plugin->threads[vcpu]->access(address, static_cast<uint16_t>(reinterpret_cast<uintptr_t>(data)),
                                 static_cast<uint8_t>(1u << qemu_plugin_mem_size_shift(info)),
@@ -198,7 +200,7 @@ std::span<const uint8_t> code_at(Address address) {
   return {bytes.data(), read_guest(address, bytes.data(), count) ? count : 0};
 }
 
-void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
+void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) noexcept {
   if (plugin->detached) return;
   std::lock_guard guard(plugin->mutex);
   if (!plugin->program_known) {
@@ -231,7 +233,7 @@ void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) {
 
 // --- threads and system calls ---------------------------------------------------------------------------------------
 
-void thread_started(qemu_plugin_id_t, unsigned vcpu) {
+void thread_started(qemu_plugin_id_t, unsigned vcpu) noexcept {
   if (plugin->detached) return;
   if (vcpu >= kMostThreads) refuse(fmt::format("more than {} threads at a time", kMostThreads));
   plugin->threads[vcpu] = &plugin->simulation->start_thread();
@@ -239,26 +241,26 @@ void thread_started(qemu_plugin_id_t, unsigned vcpu) {
 
 // QEMU clears the word that says a thread has ended only after its callback, so its turn goes on until the host's
 // thread ends too.
-void host_thread_ended(void* data) {
+void host_thread_ended(void* data) noexcept {
   GuestThread& thread = *static_cast<GuestThread*>(data);
   if (plugin->detached || plugin->observer->finished()) return;
   plugin->system_calls->ended(thread);
   plugin->simulation->end_thread(thread);
 }
 
-void thread_ended(qemu_plugin_id_t, unsigned vcpu) {
+void thread_ended(qemu_plugin_id_t, unsigned vcpu) noexcept {
   if (plugin->detached) return;
   pthread_setspecific(plugin->thread_key, plugin->threads[vcpu]);
 }
 
 void system_call(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-                 uint64_t a5, uint64_t a6, uint64_t, uint64_t) {
+                 uint64_t a5, uint64_t a6, uint64_t, uint64_t) noexcept {
   if (plugin->detached) return;
   plugin->system_calls->before(*plugin->threads[vcpu], number, {a1, a2, a3, a4, a5, a6});
   if (!plugin->system_calls->replaced_by().empty()) plugin->observer->finish("exec");
 }
 
-void system_call_returned(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) {
+void system_call_returned(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) noexcept {
   if (plugin->detached) return;
   if (getpid() != plugin->process) {
     plugin->detached = true;
@@ -268,7 +270,7 @@ void system_call_returned(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64
   if (number == SYS_sched_setaffinity) stay_on_one_cpu();
 }
 
-void program_ended(qemu_plugin_id_t, void*) {
+void program_ended(qemu_plugin_id_t, void*) noexcept {
   if (plugin->detached || getpid() != plugin->process) return;
   plugin->observer->finish("exit");
 }
@@ -312,8 +314,9 @@ void set_option(Options& options, std::string_view argument) {
 }  // namespace annex::sim
 
 extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
-                                                                  int argc, char** argv) {
+                                                                  int argc, char** argv) noexcept {
   using namespace annex::sim;
+  end_on_exceptions();
   if (std::string_view(info->target_name) != "x86_64" || info->system_emulation) {
     refuse(fmt::format("for qemu-x86_64 in user mode, not {}", info->target_name));
   }

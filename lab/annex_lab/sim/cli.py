@@ -143,8 +143,8 @@ def sim(
 
     Exit status: the program's own (128 + N after signal N); 2 for what cannot be simulated or a wrong machine; 3 where
     only a part of the run was simulated (exec); 4 where an invariant of the hardware does not hold; 124 where it hung;
-    127 where there is no such program; 130 after Ctrl-C. Statistics of a run that did not come to its end are written
-    all the same, and marked.
+    125 where the simulator itself failed; 127 where there is no such program; 130 after Ctrl-C. Statistics of a run
+    that did not come to its end are written all the same, and marked.
     """
     if list_machines:
         Console().print("\n".join(machines.presets()))
@@ -234,6 +234,8 @@ def _simulate(
     if results is None:
         if done.status == 2:
             raise _Failed("refused, as said above")  # by the plugin
+        if done.status == run.DEFECT:
+            raise _Failed("no results, as said above", run.DEFECT)
         raise _Failed(f"ended with status {done.status} before there was anything to report", 1)
     results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
     results["allocator"]["name"] = allocator

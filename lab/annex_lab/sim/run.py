@@ -24,6 +24,7 @@ CPU = "max,-erms,-fsrm"
 # QEMU keeps a record of every page of a reservation: a small one, of which Annex chains several if it must.
 RESERVE = "4G"
 OF_THE_HOST = ("host_s", "mips", "host_cpu_s", "host_peak_kib")  # results that differ from run to run
+DEFECT = 125  # exit status where the simulator itself failed (sim/guest/last_resort.h)
 _NO_RANDOM_ADDRESSES = 0x0040000
 
 
@@ -49,7 +50,7 @@ class CannotRun(Exception):
 @dataclass(frozen=True)
 class Simulated:
     results: dict | None  # as sim/guest/results.cpp writes them; None: there was nothing to write yet
-    status: int  # the program's, or the plugin's: 2 wrong machine, 124 hang, 130 stopped; negative: a signal
+    status: int  # the program's or the plugin's: 2 wrong machine, 124 hang, 125 defect, 130 stopped; negative: a signal
     machine_text: str = ""
 
 
