@@ -201,6 +201,82 @@ int main(void) {
     assert results["host_s"] < 20
 
 
+@pytest.mark.parametrize("clock", ["CLOCK_REALTIME", "CLOCK_MONOTONIC"])
+def test_deadlines_are_of_simulated_time(sim, clock):
+    program = sim.compiled(
+        f"#define CLOCK {clock}\n"
+        + r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+int main(void) {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_condattr_t attributes;
+  pthread_cond_t changed;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK);
+  pthread_cond_init(&changed, &attributes);
+  pthread_mutex_lock(&lock);
+  struct timespec before, after;
+  clock_gettime(CLOCK, &before);
+  after = before;
+  after.tv_sec += 300;
+  int said = pthread_cond_timedwait(&changed, &lock, &after);
+  clock_gettime(CLOCK, &after);
+  printf("%d %ld\n", said == ETIMEDOUT, (long)(after.tv_sec - before.tv_sec));
+}
+"""
+    )
+    done, results = sim("--", program)
+    assert done.stdout == "1 300\n"
+    assert results["host_s"] < 20
+
+
+# Of what it waits for outside of the simulation something comes after 0.1 s, then nothing; another thread sleeps.
+WAITS = r"""
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void* sleeps(void* unused) {
+  for (;;) sleep(10);
+  return unused;
+}
+static long now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+int main(void) {
+  int ends[2];
+  char c;
+  pthread_t thread;
+  if (pipe(ends) != 0) return 1;
+  if (fork() == 0) {
+    usleep(100000);
+    _exit(write(ends[1], "x", 1) != 1);
+  }
+  pthread_create(&thread, 0, sleeps, 0);
+  usleep(1000);
+  long before = now();
+  if (read(ends[0], &c, 1) != 1) return 2;
+  long then = now();
+  struct pollfd one = {ends[0], POLLIN, 0};
+  if (poll(&one, 1, 200) != 0) return 3;
+  printf("%d %ld\n", then - before < 1000, now() - then);
+  waitpid(-1, 0, 0);
+}
+"""
+
+
+def test_while_the_host_is_waited_for_time_passes_as_it_does_there(sim):
+    done, _ = sim("--threads", 2, "--", sim.compiled(WAITS))
+    assert done.returncode == 0 and done.stdout == "1 200\n", done.stdout
+
+
 def test_the_time_stamp_counter_is_the_machines(sim):
     program = sim.compiled(
         "#include <stdio.h>\n#include <time.h>\n#include <x86intrin.h>\n"

@@ -32,11 +32,13 @@ void Scheduler::sleep(unsigned thread, Cycles until) {
 void Scheduler::leave(unsigned thread) {
   dequeue(thread);
   threads_[thread].state = State::kAway;
+  ++away_;
 }
 
 void Scheduler::wake(unsigned thread, Cycles at) {
   Thread& t = threads_[thread];
   if (t.state != State::kAsleep && t.state != State::kAway) return;  // its time was over just before
+  if (t.state == State::kAway) --away_;
   if (t.until != kNever) std::erase(alarms_, thread);
   t.state = State::kReady;
   t.ready_at = at;
@@ -103,7 +105,7 @@ Cycles Scheduler::time_of(const Core& core, unsigned index) const {
   return std::max(clock_.now(index), threads_[core.queue.front()].ready_at);
 }
 
-unsigned Scheduler::next() {
+unsigned Scheduler::next(bool alone) {
   if (running_ != kNobody) {
     Thread& was = threads_[running_];
     was.state = State::kReady;
@@ -137,6 +139,7 @@ unsigned Scheduler::next() {
       alarm = threads_[thread].until;
       sleeper = thread;
     }
+    if (first == kNobody && away_ > 0 && !alone) return kNobody;
     if (sleeper != kNobody && alarm <= earliest) {
       threads_[sleeper].timed_out = true;
       wake(sleeper, alarm);

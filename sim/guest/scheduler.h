@@ -54,8 +54,10 @@ class Scheduler {
   void yield(unsigned thread);
 
   // Who runs now; kNobody where no thread can before one that is away comes back. The one returned is running until
-  // its core's clock reaches run_until(). Times up: see timed_out().
-  unsigned next();
+  // its core's clock reaches run_until(). Times up: see timed_out(). While a thread is away and all others are asleep,
+  // nobody knows what comes first, its return or the next of their times: the latter does where `alone` says that the
+  // former has been waited for.
+  unsigned next(bool alone = false);
   unsigned running() const { return running_; }
   Cycles run_until() const { return run_until_; }
   // So long no other core is further behind.
@@ -102,6 +104,7 @@ class Scheduler {
   std::vector<unsigned> alarms_;  // threads that are asleep until a time
   std::vector<Core> cores_;
   unsigned running_ = kNobody;
+  unsigned away_ = 0;  // how many threads are
   Cycles run_until_ = 0;
   Cycles first_until_ = 0;
   uint64_t switches_ = 0;

@@ -2,6 +2,7 @@
 #include "guest/simulation.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 
 namespace annex::sim {
@@ -54,9 +55,14 @@ void Simulation::end_thread(GuestThread& thread) {
   turns_.pass(id, at);
 }
 
-void Simulation::take_turn(GuestThread& thread, bool in_code) {
+void Simulation::take_turn(GuestThread& thread, bool in_code, Cycles sleeps) {
   if (in_code && bracket_.leave != nullptr) bracket_.leave(thread.code);
-  Turns::hold(*thread.seat);
+  if (sleeps == kNever) {
+    Turns::hold(*thread.seat);
+  } else {
+    const double ns = std::min(static_cast<double>(sleeps) / machine_.ghz, 1e15);
+    turns_.hold_asleep(*thread.seat, std::chrono::nanoseconds(static_cast<int64_t>(ns)));
+  }
   if (in_code && bracket_.enter != nullptr) bracket_.enter();
   const unsigned core = scheduler_.core_of(thread.id);
   thread.core = &cores_[core];
@@ -64,12 +70,12 @@ void Simulation::take_turn(GuestThread& thread, bool in_code) {
   thread.sequences.runs_on(core, scheduler_.switched());
 }
 
-void Simulation::pass_turn(GuestThread& thread, bool in_code) {
+void Simulation::pass_turn(GuestThread& thread, bool in_code, Cycles sleeps) {
   const Cycles at = now(thread);
   thread.core = nullptr;
   ++turns_count_;
   turns_.pass(thread.id, at);
-  take_turn(thread, in_code);
+  take_turn(thread, in_code, sleeps);
 }
 
 // Between two blocks: its time is over, or somebody wants something.
@@ -262,8 +268,9 @@ void Simulation::spend(GuestThread& thread, Cycles cycles) {
 bool Simulation::sleep(GuestThread& thread, Cycles until) {
   give_up_capture(thread);
   thread.sequences.waits();
+  const Cycles since = now(thread);
   scheduler_.sleep(thread.id, until);
-  pass_turn(thread, false);
+  pass_turn(thread, false, until == kNever ? kNever : until - std::min(until, since));
   return !scheduler_.timed_out(thread.id);
 }
 

@@ -194,8 +194,8 @@ class Simulation final : private Clock {
     first_until_ = scheduler_.first_until();
     call_until_ = offload_ != nullptr ? first_until_ : run_until_;
   }
-  void take_turn(GuestThread& thread, bool in_code);
-  void pass_turn(GuestThread& thread, bool in_code);
+  void take_turn(GuestThread& thread, bool in_code, Cycles sleeps = kNever);
+  void pass_turn(GuestThread& thread, bool in_code, Cycles sleeps = kNever);
   void look_around(GuestThread& thread, Address next, Cycles until);
   void enter_allocator(GuestThread& thread, const TranslatedBlock& block);
   // Charges what is pending of a captured call; whether the block belongs to it too, and nothing more is to be done.

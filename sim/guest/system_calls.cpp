@@ -153,6 +153,32 @@ void SystemCalls::sleep(GuestThread& thread, Call& call, Address request, bool a
   patch(call, request, &none, sizeof none);
 }
 
+Cycles SystemCalls::end_of_wait(const GuestThread& thread, int64_t number, const Arguments& arguments) const {
+  const auto after_ms = [&](uint64_t argument) {
+    const int ms = static_cast<int>(argument);
+    return ms < 0 ? kNever : Simulation::now(thread) + simulation_.machine().from_us(1000.0 * ms);
+  };
+  switch (number) {
+    case SYS_poll:
+      return after_ms(arguments[2]);
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+      return after_ms(arguments[3]);
+    case SYS_ppoll:
+      return arguments[2] != 0 ? cycles_from_now(thread, arguments[2]) : kNever;
+    case SYS_pselect6:
+      return arguments[4] != 0 ? cycles_from_now(thread, arguments[4]) : kNever;
+    case SYS_select: {
+      const auto time = read_guest<struct timeval>(arguments[4]);
+      if (!time) return kNever;
+      const double us = static_cast<double>(time->tv_sec) * 1e6 + static_cast<double>(time->tv_usec);
+      return Simulation::now(thread) + simulation_.machine().from_us(us);
+    }
+    default:
+      return kNever;
+  }
+}
+
 bool SystemCalls::may_block(int64_t number, const Arguments& arguments) {
   const int descriptor = static_cast<int>(arguments[0]);
   switch (number) {
@@ -311,7 +337,7 @@ void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& a
   if (number == kPark) return simulation_.park(thread, arguments[0]);
   ++counts_[number];
   Call& call = call_of(thread);
-  call = {arguments, {}};
+  call = {.arguments = arguments, .patch = {}};
   const CallKind kind = kind_of(number, arguments);
   if (!changes_memory(kind) && number != SYS_futex) charge(thread, kind);
   switch (number) {
@@ -355,6 +381,9 @@ void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& a
       break;
   }
   if (may_block(number, arguments)) {
+    const Cycles until = end_of_wait(thread, number, arguments);
+    if (until == Simulation::now(thread)) return;  // it only looks
+    call_of(thread).until = until;
     ++left_to_the_host_;
     simulation_.leave(thread);
   }
@@ -363,6 +392,8 @@ void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& a
 void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
   if (thread.away) simulation_.come_back(thread);
   Call call = call_of(thread);
+  const bool in_vain = result == 0 && call.until != kNever;
+  if (in_vain && call.until > Simulation::now(thread)) simulation_.sleep(thread, call.until);
   if (call.patch.bytes > 0) write_guest(call.patch.address, call.patch.was.data(), call.patch.bytes);
   const auto& a = call.arguments;
   const CallKind kind = kind_of(number, a);

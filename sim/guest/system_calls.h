@@ -50,6 +50,7 @@ class SystemCalls {
   struct Call {
     Arguments arguments{};
     Patch patch;
+    Cycles until = 0;  // the host says 0 where it waited for descriptors in vain: then it is this time
   };
 
   Call& call_of(const GuestThread& thread);
@@ -59,6 +60,8 @@ class SystemCalls {
   void futex_wait(GuestThread& thread, Call& call, bool absolute, bool realtime, uint32_t bits);
   void sleep(GuestThread& thread, Call& call, Address request, bool absolute, bool realtime);
   static bool may_block(int64_t number, const Arguments& arguments);
+  // When a wait for descriptors is over; kNever: it has no end, or is no such call.
+  Cycles end_of_wait(const GuestThread& thread, int64_t number, const Arguments& arguments) const;
   // What a memory call does to pages: what it takes beside its own cost, and whether TLBs may know them still.
   struct Change {
     Address from = 0;

@@ -125,6 +125,24 @@ TEST(Scheduler, NobodyRunsWhileTheOnlyThreadIsAway) {
   EXPECT_EQ(rig.clock.at[0], 70u);
 }
 
+TEST(Scheduler, WhoIsAwayIsWaitedForBeforeOthersTimesAreOver) {
+  Rig rig(2);
+  rig.scheduler.add(0);
+  rig.scheduler.add(0);
+  rig.scheduler.next();
+  rig.scheduler.sleep(0, 5000);
+  EXPECT_EQ(rig.run(40), 1u);
+  rig.scheduler.leave(1);
+  EXPECT_EQ(rig.scheduler.next(), kNobody);
+  rig.scheduler.wake(1, 60);
+  EXPECT_EQ(rig.run(10), 1u);
+  EXPECT_EQ(rig.clock.at[rig.scheduler.core_of(1)], 70u);
+  rig.scheduler.leave(1);
+  EXPECT_EQ(rig.scheduler.next(), kNobody);
+  EXPECT_EQ(rig.scheduler.next(true), 0u);
+  EXPECT_EQ(rig.clock.at[rig.scheduler.core_of(0)], 5000u);
+}
+
 TEST(Scheduler, ACoreIsBusyWhileAThreadIsOnIt) {
   Rig rig(2);
   rig.scheduler.add(0);
