@@ -24,8 +24,8 @@ from annex_lab.sim.figures.cli import shared
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.papers import PAPERS
 from annex_lab.sim.figures.runs import Parts, Spec
-from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, paper, share
-from annex_lab.sim.figures.speedmalloc.speedups import OVER_EACH
+from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, memento, paper, share
+from annex_lab.sim.figures.speedmalloc.speedups import OVER_EACH, OVER_HARDWARE, REDIS
 from annex_lab.sim.figures.values import MEAN
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
@@ -174,6 +174,55 @@ def test_locked_instructions_that_are_saved_are_of_the_time_in_software():
     found = at(cells, panel, values.AVERAGE, "jemalloc + support core, of jemalloc's")
     assert found.ours == pytest.approx(0.06) and found.paper == 0.0357
     assert at(cells, "all cores, of jemalloc's busy cycles", "larson", "jemalloc + support core").ours == 0.05
+
+
+MEMENTO_TIMES = {"": 600, "memento-plus": 400, "memento-plus-pages": 300, "speedmalloc": 200}
+
+
+def test_memento_stands_beside_the_support_core():
+    asked = choice()
+    cells = BY_NAME["9"].cells(asked, results(lambda spec: MEMENTO_TIMES[spec.hardware], asked, "9"))
+    found = at(cells, MEAN, "16", "tcmalloc + Memento+")
+    assert found.ours == pytest.approx(1.5) and found.paper == 1.48 and found.paper_from == "6.2.1, a quotient"
+    found = at(cells, OVER_HARDWARE, "16", "tcmalloc + Memento+")
+    assert found.ours == pytest.approx(2) and found.paper == 1.18
+    assert at(cells, OVER_HARDWARE, "8", "tcmalloc + Memento+").paper is None
+    without = choice(allocators=("jemalloc", "annex"))  # it is built atop TCMalloc
+    assert not [spec for spec in BY_NAME["9"].runs(without) if spec.hardware == "memento-plus"]
+
+
+def test_mementos_redis_has_a_mean_of_its_own():
+    asked = choice(workloads=("espresso", "redis-replay-lpush", "redis-replay-sadd"))
+    cells = BY_NAME["8"].cells(
+        asked,
+        results(
+            lambda spec: MEMENTO_TIMES[spec.hardware] * (2 if spec.workload == "espresso" and spec.hardware else 1),
+            asked,
+            "8",
+        ),
+    )
+    found = at(cells, REDIS, MEAN, "tcmalloc + Memento+")
+    assert found.ours == pytest.approx(1.5) and found.paper == 1.1
+    found = at(cells, "speedup over jemalloc", MEAN, "tcmalloc + Memento+")
+    assert found.ours == pytest.approx(1.5 / 2 ** (1 / 3)) and found.paper is None
+
+
+def test_of_how_many_workloads_memento_is_faster():
+    asked = choice(allocators=("tcmalloc",), seeds=(1, 2))
+
+    def cycles(spec: Spec) -> int:
+        behind = spec.workload == "xmalloc" and spec.seed == 2 and spec.hardware == "memento-plus"
+        return 700 if behind else MEMENTO_TIMES[spec.hardware]
+
+    cells = BY_NAME["memento"].cells(asked, results(cycles, asked, "memento"))
+    panel = "tcmalloc, over itself in software"
+    assert at(cells, memento.FASTER, panel, "Memento+").ours == 1
+    assert at(cells, memento.FASTER, panel, "with the page allocator").ours == 2
+    assert at(cells, panel, "larson", "with the page allocator").ours == 2
+    found = at(cells, "tcmalloc, over jemalloc in software", MEAN, "Memento+")
+    assert found.paper == 1.48
+    found = at(cells, "tcmalloc, the support core over it", "larson", "with the page allocator")
+    assert found.ours == 1.5
 
 
 def test_sizes_of_the_support_cores_cache():
@@ -396,7 +445,7 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
 @pytest.fixture
 def figures(parts, tmp_path, monkeypatch):
     """Runs the command; its simulations are parts made up here: exit status, output, what was run."""
-    monkeypatch.setattr(machines, "hardware", lambda: ["speedmalloc", *ladder.RUNGS])
+    monkeypatch.setattr(machines, "hardware", lambda: [*ladder.RUNGS, *common.ACCELERATORS, memento.PAGES])
     monkeypatch.setattr(
         metrics,
         "energy",
@@ -469,8 +518,9 @@ def test_each_figure_can_be_made(figures, tmp_path, of, figure):
     name = figure.name
     rows = list(csv.DictReader((tmp_path / f"out/{name}.csv").open()))
     assert rows and all(row["ours"] for row in rows)
-    # Of Figure 15 the paper's text has no number, and some are not the paper's.
-    assert any(row["paper"] for row in rows) == (figure.kind != "" and name != "15")
+    # Of Figure 15 the paper's text has no number; of those that are not the paper's, Memento+'s has some.
+    in_text = (figure.kind != "" and name != "15") or name == "memento"
+    assert any(row["paper"] for row in rows) == in_text
     assert (tmp_path / f"out/{name}.md").read_text().startswith(f"# {of.heading(figure)}\n")
     assert (tmp_path / f"out/{name}.svg").exists()
 

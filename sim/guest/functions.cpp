@@ -23,13 +23,13 @@ struct Name {
 constexpr Name kNames[] = {
     {"malloc", Function::kAllocate},
     {"calloc", Function::kClear},
-    {"memalign", Function::kAllocate},
-    {"aligned_alloc", Function::kAllocate},
+    {"memalign", Function::kAlign},
+    {"aligned_alloc", Function::kAlign},
     {"posix_memalign", Function::kAllocateInto},
-    {"valloc", Function::kAllocate},
-    {"pvalloc", Function::kAllocate},
+    {"valloc", Function::kAlign},
+    {"pvalloc", Function::kAlign},
     {"realloc", Function::kReallocate},
-    {"reallocarray", Function::kReallocate},
+    {"reallocarray", Function::kReallocateArray},
     {"free", Function::kFree},
     {"cfree", Function::kFree},
     {"free_sized", Function::kFree},
@@ -83,7 +83,9 @@ Function function_named(std::string_view name) {
     if (name == known.name) return known.function;
   }
   // C++: operator new and new[], delete and delete[], in all their variants.
-  if (name.starts_with("_Znwm") || name.starts_with("_Znam")) return Function::kAllocate;
+  if (name.starts_with("_Znwm") || name.starts_with("_Znam")) {
+    return name.find("align_val_t") == std::string_view::npos ? Function::kAllocate : Function::kAlign;
+  }
   if (name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv")) return Function::kFree;
   return Function::kNone;
 }

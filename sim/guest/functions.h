@@ -11,12 +11,24 @@
 
 namespace annex::sim {
 
-// kClear: calloc, which allocates and clears. kAllocateInto: posix_memalign, whose result goes to memory.
-enum class Function : uint8_t { kNone, kAllocate, kFree, kReallocate, kOther, kClear, kAllocateInto };
+// kClear: calloc, which allocates and clears. kAlign: those that are given an alignment, or have one of a page.
+// kAllocateInto: posix_memalign, whose result goes to memory. kReallocateArray: reallocarray, of two factors.
+enum class Function : uint8_t {
+  kNone,
+  kAllocate,
+  kFree,
+  kReallocate,
+  kOther,
+  kClear,
+  kAlign,
+  kAllocateInto,
+  kReallocateArray
+};
 
-// Calls are counted by kind; the last two as those that allocate.
+// Calls are counted by kind; those after kOther as what they are a form of.
 inline constexpr size_t kCountedFunctions = 5;
 constexpr size_t counted_as(Function function) {
+  if (function == Function::kReallocateArray) return static_cast<size_t>(Function::kReallocate);
   return static_cast<size_t>(function > Function::kOther ? Function::kAllocate : function);
 }
 

@@ -15,7 +15,7 @@ void add_up(nlohmann::json& sum, const nlohmann::json& one) {
   for (const auto& [name, value] : one.items()) {
     if (value.is_object()) {
       add_up(sum[name], value);
-    } else {
+    } else if (!value.is_array()) {
       const uint64_t before = sum.value(name, uint64_t{0});
       const uint64_t more = value.get<uint64_t>();
       sum[name] = name == "most" ? std::max(before, more) : before + more;
@@ -67,7 +67,8 @@ std::unique_ptr<CapturedCall> Offload::begin(Function function, const Core& core
   captured->entry = entry;
   captured->slot = slot;
   captured->unit = unit;
-  captured->arguments = {at(registers, GuestRegister::kRdi), at(registers, GuestRegister::kRsi)};
+  captured->arguments = {at(registers, GuestRegister::kRdi), at(registers, GuestRegister::kRsi),
+                         at(registers, GuestRegister::kRdx)};
   if (parked_needed_) {
     captured->own_thread_pointer = at(registers, GuestRegister::kThreadPointer);
     at(registers, GuestRegister::kThreadPointer) = parked_[unit].thread_pointer;
@@ -119,16 +120,60 @@ void Offload::restore(CapturedCall& captured, GuestRegisters registers) {
   parked_[captured.unit].lent = false;
 }
 
-uint64_t Offload::ask(CapturedCall& captured, Core& core, Address result, Call& data) {
+void Offload::conclude(CapturedCall& captured, Address result) {
+  Call::Facts& facts = captured.call.facts;
+  const auto& [first, second, third] = captured.arguments;
+  const auto times = [](uint64_t a, uint64_t b) { return b != 0 && a > ~uint64_t{0} / b ? ~uint64_t{0} : a * b; };
+  facts = {.plain = true, .allocates = needs_answer(captured.function)};
+  if (facts.allocates) facts.result = result;
+  switch (captured.function) {
+    case Function::kAllocate:
+      facts.bytes = first;
+      break;
+    case Function::kClear:
+      facts.bytes = times(first, second);
+      break;
+    case Function::kFree:
+      facts.freed = first;
+      break;
+    case Function::kReallocate:
+      facts.bytes = second;
+      facts.freed = first;
+      break;
+    case Function::kReallocateArray:
+      facts.bytes = times(second, third);
+      facts.freed = first;
+      break;
+    default:
+      facts.plain = false;
+  }
+}
+
+bool Offload::served(CapturedCall& captured, Core& core) {
+  if (unit_of(captured).serves(captured.call.facts)) return true;
+  memory_.run_late(core.index(), true);
+  captured.call.run(core);
+  memory_.run_late(core.index(), false);
+  // What the call gave back is resident no more, and no translation buffer may know it.
+  captured.call.each([&](const Call::Step&, std::span<const MemoryAccess> accesses) {
+    for (const MemoryAccess& access : accesses) {
+      if (!pages_.resident(access.address)) memory_.shoot_down(access.address, access.address + 1);
+    }
+  });
+  over(captured, core);
+  return false;
+}
+
+uint64_t Offload::ask(CapturedCall& captured, Core& core, Call& data) {
   // Of calloc and realloc, the blocks that write the program's data.
-  const auto& [first, second] = captured.arguments;
-  const uint64_t bytes = captured.function == Function::kClear        ? first * second
-                         : captured.function == Function::kReallocate ? second
-                                                                      : 0;
-  if (result != 0 && bytes > 0) {
+  const Call::Facts& facts = captured.call.facts;
+  const Address result = facts.result;
+  const bool writes = captured.function == Function::kClear || captured.function == Function::kReallocate ||
+                      captured.function == Function::kReallocateArray;
+  if (result != 0 && writes && facts.bytes > 0) {
     data = captured.call.split([&](const Call::Step&, std::span<const MemoryAccess> accesses) {
       return std::any_of(accesses.begin(), accesses.end(),
-                         [&](const MemoryAccess& a) { return a.store && a.address - result < bytes; });
+                         [&](const MemoryAccess& a) { return a.store && a.address - result < facts.bytes; });
     });
     data_steps_ += data.steps();
   }

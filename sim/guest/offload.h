@@ -14,6 +14,9 @@
 // What a call has on the caller's stack is on the unit's own. The clearing of calloc and the copying of realloc stay
 // with the main core, after the answer: they touch the program's data. So does the store of posix_memalign's result.
 //
+// A unit may leave calls to the core that made them (of large blocks): their code is then run there, as one that begins
+// at the call's entry and has the core to itself until its return.
+//
 // A call that has to wait in the kernel, for a thread that is no part of this (a background thread's lock), runs at the
 // core that made it, from its beginning; until it is over other calls run at their cores too. Both are counted.
 #pragma once
@@ -41,7 +44,7 @@ struct CapturedCall {
   Address entry = 0;
   Address slot = 0;   // on the stack, of its return address
   unsigned unit = 0;  // that serves it
-  std::array<uint64_t, 2> arguments = {};
+  std::array<uint64_t, 3> arguments = {};
   uint64_t own_thread_pointer = 0;  // of the thread; 0: it has kept it
   bool recording = true;            // false: it runs at its own core after all
   Call call;
@@ -69,13 +72,21 @@ class Offload {
   // At the return: the thread has its own thread pointer again.
   void restore(CapturedCall& captured, GuestRegisters registers);
 
+  // What the call asked for and got. `result`: the register's value at the return; of a call that was left by a jump 0.
+  static void conclude(CapturedCall& captured, Address result);
+  // Whether its unit serves it; if not, it has been run at its own core.
+  bool served(CapturedCall& captured, Core& core);
+  // A call that was given up is over.
+  void over(const CapturedCall& captured, const Core& core) {
+    unit_of(captured).ran_at_its_core(core, captured.call.facts);
+  }
   // The main core asks. The number of the request; what stays with the main core is left in `data`.
-  uint64_t ask(CapturedCall& captured, Core& core, Address result, Call& data);
+  uint64_t ask(CapturedCall& captured, Core& core, Call& data);
   static bool needs_answer(Function function) { return function != Function::kFree; }
   // The main core has its answer, clears or copies, and returns.
   void answer(const CapturedCall& captured, Core& core, Cycles when, const Call& data, Address next);
 
-  Unit& unit_of(const CapturedCall& captured) { return *units_[captured.unit]; }
+  Unit& unit_of(const CapturedCall& captured) const { return *units_[captured.unit]; }
   static Service service_of(Function function) { return needs_answer(function) ? Service::kAllocate : Service::kFree; }
   void finish();  // all that units still have to do
   // Adds what its units are called.

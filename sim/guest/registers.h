@@ -13,7 +13,7 @@
 
 namespace annex::sim {
 
-enum class GuestRegister : size_t { kRax = 0, kRsp = 4, kRsi = 6, kRdi = 7, kThreadPointer = 36 };
+enum class GuestRegister : size_t { kRax = 0, kRdx = 2, kRsp = 4, kRsi = 6, kRdi = 7, kThreadPointer = 36 };
 using GuestRegisters = uint64_t*;
 inline uint64_t& at(GuestRegisters registers, GuestRegister which) { return registers[static_cast<size_t>(which)]; }
 

@@ -188,22 +188,29 @@ bool Simulation::in_captured_call(GuestThread& thread, TranslatedBlock& block) {
       return thread.captured->recording;
     }
     thread.calls.leave(now(thread), in_kernel(*thread.core), thread.instructions, calls_);
+    finish_captured(thread, block, 0);
+    return false;
   }
-  finish_captured(thread, block);
+  finish_captured(thread, block, at(thread.registers, GuestRegister::kRax));
   return false;
 }
 
-void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& block) {
+void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& block, Address result) {
   const std::unique_ptr<CapturedCall> call = std::move(thread.captured);
   offload_->restore(*call, thread.registers);
-  if (!call->recording) return;
+  Offload::conclude(*call, result);
   Core& core = *thread.core;
+  if (!call->recording) return offload_->over(*call, core);
+  if (!offload_->served(*call, core)) {
+    communications_ = memory_.communications();
+    return;
+  }
   Unit& unit = offload_->unit_of(*call);
   const Service service = Offload::service_of(call->function);
   const Cycles room = when_decided(thread, block, unit, [&] { return unit.room(core.index(), service); });
   if (room > core.now()) core.spend(room - core.now(), Cause::kUnit);
   Call data;
-  const uint64_t number = offload_->ask(*call, core, at(thread.registers, GuestRegister::kRax), data);
+  const uint64_t number = offload_->ask(*call, core, data);
   Cycles when = 0;
   if (Offload::needs_answer(call->function)) {
     when = when_decided(thread, block, unit, [&] { return unit.answer(number); });

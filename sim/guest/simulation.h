@@ -201,7 +201,8 @@ class Simulation final : private Clock {
   // Charges what is pending of a captured call; whether the block belongs to it too, and nothing more is to be done.
   bool in_captured_call(GuestThread& thread, TranslatedBlock& block);
   void record(GuestThread& thread, Address next);
-  void finish_captured(GuestThread& thread, const TranslatedBlock& block);
+  // `result`: of one that was left by a jump 0.
+  void finish_captured(GuestThread& thread, const TranslatedBlock& block, Address result);
   using Ask = std::function<std::optional<Cycles>()>;
   Cycles when_decided(GuestThread& thread, const TranslatedBlock& block, Unit& unit, const Ask& ask);
   // The thread waits, and keeps its core, until no core is further behind than this time.

@@ -23,6 +23,16 @@ class Call {
     Cycles kernel = 0;  // that pass after it
   };
 
+  // What it asked for and what it got, by its arguments and its result.
+  struct Facts {
+    bool plain = false;      // malloc, calloc, realloc or free: no alignment is asked for
+    bool allocates = false;  // it has a result
+    uint64_t bytes = 0;      // that it asked for
+    Address result = 0;      // the block that it got; 0: none
+    Address freed = 0;       // the block that it gave back, of realloc the old one; 0: none
+  };
+  Facts facts;
+
   void add(const Block& block, std::span<const MemoryAccess> accesses, Address next) {
     steps_.push_back({.block = &block, .next = next, .accesses = static_cast<uint32_t>(accesses.size())});
     accesses_.insert(accesses_.end(), accesses.begin(), accesses.end());
@@ -53,6 +63,7 @@ class Call {
   template <class Wanted>
   Call split(Wanted&& wanted) {
     Call kept;
+    kept.facts = facts;
     Call taken;
     each([&](const Step& step, std::span<const MemoryAccess> accesses) {
       Call& to = wanted(step, accesses) ? taken : kept;

@@ -31,9 +31,6 @@ struct Cluster {
   unsigned cores = 1;
 };
 
-// Where units have code and data of their own: beyond what a program can map, apart by who and what.
-inline constexpr Address kUnitMemory = Address{1} << 47;
-
 class Channel {
  public:
   virtual ~Channel() = default;

@@ -19,12 +19,20 @@ enum class Service : uint8_t { kAllocate, kFree };  // with an answer, and witho
 
 inline constexpr Cycles kNoTime = ~Cycles{0};
 
+// Where units have code and data of their own: beyond what a program can map, apart by who and what.
+inline constexpr Address kUnitMemory = Address{1} << 47;
+
 class Unit {
  public:
   virtual ~Unit() = default;
 
   // As the key of its statistics, and of its parameters in a machine's file.
   virtual const char* name() const = 0;
+
+  // Whether it serves a call; if not, the call's own code is run at the core that made it.
+  virtual bool serves(const Call::Facts& /*facts*/) const { return true; }
+  // Such a call was run, or one that it would have served but that had to wait in the kernel.
+  virtual void ran_at_its_core(const Core& /*core*/, const Call::Facts& /*facts*/) {}
 
   // From when on a core may ask for that; nothing: what is decided so far does not tell.
   virtual std::optional<Cycles> room(unsigned /*from*/, Service /*service*/) const { return 0; }

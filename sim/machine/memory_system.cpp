@@ -90,6 +90,12 @@ Cycles MemorySystem::clear_page(Side& side, Address address, bool huge, Cycles a
   return done - at;
 }
 
+bool MemorySystem::back(unsigned core, Address address, Cycles at, Origin origin) {
+  if (!pages_.back(address, at, origin)) return false;
+  clear_page(*sides_[core], address, false, at, origin);
+  return true;
+}
+
 void MemorySystem::shoot_down(Address from, Address to) {
   for (const auto& side : sides_) {
     side->itlb.shoot_down(from, to);

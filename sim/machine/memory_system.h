@@ -62,6 +62,12 @@ class MemorySystem {
   // Whether a core's store to the address, not written yet, may still be forwarded to its loads.
   bool last_writer(unsigned core, Address address) const { return sides_[core]->caches.last_writer(address); }
 
+  // What a core runs from now on was captured, and its pages touched, before; or no longer.
+  void run_late(unsigned core, bool late) { sides_[core]->late = late; }
+  // Hardware gives an anonymous page of 4 KiB its memory, if its first touch is still to come: no page fault then, its
+  // cleared lines are in the core's caches, and no time passes. Whether it did.
+  bool back(unsigned core, Address address, Cycles at, Origin origin);
+
   Pages& pages() { return pages_; }
   const Pages& pages() const { return pages_; }
 

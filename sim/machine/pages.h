@@ -140,6 +140,16 @@ class Pages {
     return chunk != nullptr ? Touched{owed(address), chunk->huge} : Touched{Fault::kNone, false};
   }
 
+  // An anonymous page of 4 KiB whose first touch is still to come gets its memory without a fault; whether it did.
+  bool back(Address address, Cycles at, Origin origin) {
+    touch_ahead(address, at, origin);
+    const auto found = owed_.find(page_of(address));
+    if (found == owed_.end() || found->second != Fault::kAnonymous) return false;
+    owed_.erase(found);
+    --statistics.faults[static_cast<size_t>(origin)][static_cast<size_t>(Fault::kAnonymous)];
+    return true;
+  }
+
   // What the program asks of the kernel. Addresses are rounded outwards to pages of 4 KiB. Those that return a number:
   // how many resident pages, of either size, were given back. The caller then calls MemorySystem::shoot_down.
   uint64_t map(Address from, Address to, PageKind kind, Cycles at = 0);

@@ -136,8 +136,12 @@ std::vector<std::string> problems_of(const Machine& machine) {
     problems.push_back(fmt::format("support_core: cores = {} is more than the {} cores that they serve",
                                    machine.support_core.cores, machine.thread_cores()));
   }
-  if (machine.support_core.used() && machine.fixed_time.used()) {
-    problems.push_back("support_core and fixed_time: calls can be served by one unit only");
+  if (machine.support_core.used() + machine.fixed_time.used() + machine.memento.used() > 1) {
+    problems.push_back("support_core, fixed_time and memento: calls can be served by one kind of unit only");
+  }
+  if (machine.memento.batch > machine.memento.objects) {
+    problems.push_back(fmt::format("memento: batch = {} is more than the {} objects that a core keeps",
+                                   machine.memento.batch, machine.memento.objects));
   }
   if (machine.all_cores() > kMaxCores) {
     problems.push_back(fmt::format("{} cores of all kinds, more than {}", machine.all_cores(), kMaxCores));

@@ -393,6 +393,41 @@ struct FixedTimeParameters {
   }
 };
 
+// Memento+: an object allocator at each core, and a transfer cache between them: sim/hardware/memento.h.
+struct MementoParameters {
+  uint32_t units = 0;
+  uint32_t largest = 512;
+  uint32_t objects = 16;
+  uint32_t batch = 8;
+  uint32_t hit = 4;
+  uint32_t arena = 256;
+  std::string page_allocator = "no";
+  uint32_t page = 40;
+
+  bool used() const { return units > 0; }
+  uint32_t classes() const { return (largest + 7) / 8; }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("units", self.units, 0, 1, "units", "of an object allocator at each core; 0: none",
+          "SpeedMalloc 6.1.3, which built it for comparison");
+    visit("largest", self.largest, 8, 4096, "bytes", "of the largest block that it serves, in classes of 8 bytes",
+          "Memento: 512, in 64 classes");
+    visit("objects", self.objects, 1, 65536, "objects", "of each class that a core keeps", "SpeedMalloc 6.2.1");
+    visit("batch", self.batch, 1, 65536, "objects",
+          "that are fetched when there are none, or given away when there is no room; at most `objects`",
+          "assumed: half of what a core keeps");
+    visit("hit", self.hit, 0, 1000, "cycles", "of a look into what a core keeps",
+          "SpeedMalloc 6.1.3: a single cache access, Table 2: 4; Memento's table: 2");
+    visit("arena", self.arena, 1, 65536, "objects", "of an arena, whose header is a line",
+          "inferred from the 3.4 KB of Memento's table of 64 headers: a bitmap of 256 and two pointers each");
+    visit("page_allocator", self.page_allocator, Choices{"no", "yes"},
+          "whether pages of its blocks come from hardware, without page faults", "Memento");
+    visit("page", self.page, 0, 100000, "cycles", "that such a page takes, with the first block in it",
+          "assumed: a look-up in each cache (SpeedMalloc Table 2), beyond which the pool is");
+  }
+};
+
 // A core, with its own caches and translation buffers.
 struct CoreKind {
   CoreParameters core;
@@ -455,6 +490,7 @@ struct Machine : CoreKind {
   SystemParameters system;
   SupportCoreParameters support_core;
   FixedTimeParameters fixed_time;
+  MementoParameters memento;
   std::vector<OtherCores> others;  // those that run threads before those that don't
 
   // Cores are numbered: main ones, then the others in their order.
@@ -464,7 +500,7 @@ struct Machine : CoreKind {
   // The first of the kind of that name; all_cores() where there is none.
   uint32_t first_of(std::string_view kind) const;
   // Whether a unit beside the cores serves the allocator's calls.
-  bool has_unit() const { return support_core.used() || fixed_time.used(); }
+  bool has_unit() const { return support_core.used() || fixed_time.used() || memento.used(); }
 
   Cycles from_ns(double ns) const { return static_cast<Cycles>(std::llround(ns * ghz)); }
   Cycles from_us(double us) const { return from_ns(us * 1000); }
@@ -489,6 +525,7 @@ struct Machine : CoreKind {
     visit("system", self.system, "what the kernel takes");
     visit("support_core", self.support_core, "a core that runs the allocator's calls for the others; and its kind");
     visit("fixed_time", self.fixed_time, "a unit that serves the allocator's calls in a fixed time");
+    visit("memento", self.memento, "object allocators of Memento+ at the cores");
   }
 };
 

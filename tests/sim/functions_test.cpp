@@ -15,7 +15,10 @@ TEST(Functions, OfTheFamilyByName) {
   EXPECT_EQ(function_named("realloc"), Function::kReallocate);
   EXPECT_EQ(function_named("malloc_usable_size"), Function::kOther);
   EXPECT_EQ(function_named("_Znwm"), Function::kAllocate);
-  EXPECT_EQ(function_named("_ZnamSt11align_val_tRKSt9nothrow_t"), Function::kAllocate);
+  EXPECT_EQ(function_named("_ZnwmRKSt9nothrow_t"), Function::kAllocate);
+  EXPECT_EQ(function_named("_ZnamSt11align_val_tRKSt9nothrow_t"), Function::kAlign);
+  EXPECT_EQ(function_named("aligned_alloc"), Function::kAlign);
+  EXPECT_EQ(function_named("reallocarray"), Function::kReallocateArray);
   EXPECT_EQ(function_named("_ZdlPvm"), Function::kFree);
   EXPECT_EQ(function_named("mallocate"), Function::kNone);
   EXPECT_EQ(function_named("_ZN3fooEv"), Function::kNone);

@@ -1,4 +1,4 @@
-"""What must hold in every run with a support core, whatever the program and the allocator."""
+"""What must hold in every run with a support core or Memento+, whatever the program and the allocator."""
 
 # Of data, of calls: a return address, whose line the last level may have given up while the call was served.
 MISSES = 0.001
@@ -6,12 +6,21 @@ MISSES = 0.001
 
 def violations(results: dict) -> list[str]:
     """A line for each that does not hold, of a run that came to its end."""
-    if "support_core" not in results or not results["complete"]:
+    if not results["complete"]:
         return []
+    if "memento" in results:
+        (unit,) = results["memento"]["each"]
+        checks = [*_memento(unit, results["machine"]["memento"]), *_of_cores(results)]
+        calls = sum(function["calls"] for function in results["allocator"]["functions"].values())
+        checks.append(("Memento+: each call is somebody's", unit["asked"] + unit["software"] + unit["waited"], calls))
+        return [_said(*check) for check in checks if check[1] != check[2]]
+    return _with_support_core(results) if "support_core" in results else []
+
+
+def _with_support_core(results: dict) -> list[str]:
     whole, parameters = results["support_core"], results["machine"]["support_core"]
     checks = [check for unit in whole["each"] for check in _of_unit(unit, parameters)]
-    for number, core in enumerate(results["cores"]):
-        checks.append((f"core {number}: its cycles are those of its causes", *_cycles(core)))
+    checks += _of_cores(results)
     stubs = whole["stubs"]
     if parameters["requests"] != "memory":
         checks.append(("no locked instruction of the allocator's is left on main cores", stubs["atomics"], 0))
@@ -46,6 +55,48 @@ def _of_unit(unit: dict, parameters: dict) -> list[tuple[str, int, int]]:
         if parameters["register_buffer"] and unit["asking"] != links + parameters["registers"]:
             found.append((of + "a request takes a link", unit["asking"], links))
     return found
+
+
+def _memento(unit: dict, parameters: dict) -> list[tuple[str, int, int]]:
+    """What its core's object allocators were given and what they gave, and where every object is."""
+    where = unit["kept"] + unit["transfer"]["objects"] + unit["live"] + unit["lost"]
+    most = parameters["objects"] * -(-parameters["largest"] // 8)
+    found = [
+        ("Memento+: each object is kept, in the transfer cache or given out", where, unit["objects_made"]),
+        (
+            "Memento+: what is put and not taken is in the transfer cache",
+            unit["objects_put"] - unit["objects_taken"],
+            unit["transfer"]["objects"],
+        ),
+        (
+            "Memento+: what is asked for and not given back is given out",
+            unit["mallocs"] - unit["frees"],
+            unit["live"] + unit["lost"],
+        ),
+        (
+            "Memento+: the transfer cache is locked for each miss",
+            unit["transfer"]["locked"],
+            unit["mallocs"] - unit["malloc_hits"] + unit["frees"] - unit["free_hits"],
+        ),
+    ]
+    for number, own in enumerate(unit["cores"]):
+        of = f"Memento+, core {number}: "
+        gained = own["objects_made"] + own["objects_taken"] + own["frees"]
+        batches = own["batches_made"] + own["batches_taken"]
+        found += [
+            (of + "what comes and does not go is kept", gained - own["objects_put"] - own["mallocs"], own["kept"]),
+            (of + "it keeps no more than it has room for", max(own["kept"], most), most),
+            (of + "a malloc hits or has a batch", own["malloc_hits"] + batches, own["mallocs"]),
+            (of + "a free hits or puts a batch", own["free_hits"] + own["batches_put"], own["frees"]),
+        ]
+    return found
+
+
+def _of_cores(results: dict) -> list[tuple[str, int, int]]:
+    return [
+        (f"core {number}: its cycles are those of its causes", *_cycles(core))
+        for number, core in enumerate(results["cores"])
+    ]
 
 
 def _cycles(core: dict) -> tuple[int, int]:

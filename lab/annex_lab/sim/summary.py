@@ -63,7 +63,7 @@ def _allocator(results: dict) -> Table:
     functions = found["functions"]
     table = table_of("the allocator's share", "", "")
     counts, each = _calls(functions)
-    table.add_row("calls: malloc, free, realloc", counts, "" if "support_core" in results else each)
+    table.add_row("calls: malloc, free, realloc", counts, "" if {"support_core", "memento"} & results.keys() else each)
     table.add_row(
         "instructions", f"{found['instructions']:,}", _per_cent(found["instructions"], results["instructions"])
     )
@@ -110,6 +110,30 @@ def _support_core(results: dict) -> Table:
     return table
 
 
+def _memento(results: dict) -> Table:
+    unit, transfer = results["memento"], results["memento"]["transfer"]
+    table = table_of("Memento+", "", "")
+    reasons = f"{unit['software']:,} left to software, {unit['waited']:,} waited"
+    table.add_row("calls served", f"{unit['asked']:,}", reasons)
+    for what, batches in (("mallocs", "batches_taken"), ("frees", "batches_put")):
+        hits = unit[f"{what[:-1]}_hits"]
+        table.add_row(
+            f"{what} that hit", _per_cent(hits, unit[what]), f"{unit[batches]:,} batches of the transfer cache's"
+        )
+    made = f"{unit['objects_made']:,} in {unit['arenas']:,} arenas"
+    where = f"{unit['live']:,} given out, {unit['kept']:,} kept, {transfer['objects']:,} in the transfer cache"
+    table.add_row("objects made", made, where)
+    misses = max(unit["mallocs"] - unit["malloc_hits"], 1)
+    table.add_row(
+        "a miss",
+        f"{unit['fetching'] / misses:.1f} cycles",
+        f"{transfer['waits']:,} of {transfer['locked']:,} locks waited for, {transfer['waited']:,} cycles",
+    )
+    if results["machine"]["memento"]["page_allocator"] == "yes":
+        table.add_row("pages from the page allocator", f"{unit['pages']:,}", "")
+    return table
+
+
 def _calls(functions: dict) -> tuple[str, str]:
     counts = [functions[name]["calls"] for name in ("allocate", "free", "reallocate")]
     calls = sum(function["calls"] for function in functions.values())
@@ -147,6 +171,9 @@ def show(console: Console, results: dict) -> None:
         console.print()
     if "support_core" in results:
         console.print(_support_core(results))
+        console.print()
+    if "memento" in results:
+        console.print(_memento(results))
         console.print()
     pages = results["memory"]["pages"]
     peak, average = (pages[name] / 2**20 for name in ("peak_resident", "average_resident"))

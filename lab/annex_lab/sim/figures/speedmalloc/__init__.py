@@ -6,6 +6,7 @@ from annex_lab.sim.figures.speedmalloc.costs import FIGURE_10, FIGURE_11, FIGURE
 from annex_lab.sim.figures.speedmalloc.energy import FIGURE_13
 from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
+from annex_lab.sim.figures.speedmalloc.memento import MEMENTO_PLUS
 from annex_lab.sim.figures.speedmalloc.scaling import SCALING
 from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
@@ -27,6 +28,7 @@ FIGURES = [
     SHARE_OF_ALLOCATION,
     SCALING,
     EVERY_ALLOCATOR,
+    MEMENTO_PLUS,
 ]
 
 PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)

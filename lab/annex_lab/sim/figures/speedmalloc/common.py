@@ -14,6 +14,10 @@ PEERS = ("jemalloc", "tcmalloc", "mimalloc3")
 OURS = "annex"
 ALLOCATORS = (*PEERS, OURS)
 SUPPORT = "speedmalloc"  # the hardware
+# Accelerators at each core, and what the paper calls them; they are built atop TCMalloc (6.1.3, 6.2.2).
+MEMENTO = "memento-plus"
+ACCELERATORS = {MEMENTO: "Memento+"}
+BUILT_ATOP = "tcmalloc"
 SIGNALS = ("support_core.service=none",)  # calls cost nothing beside the signals
 NOTHING = (*SIGNALS, "support_core.link=0")
 
@@ -52,6 +56,16 @@ def offloaded(allocator: str) -> str:
     return f"{allocator} + support core"
 
 
+def accelerated(hardware: str) -> str:
+    """What its series is called."""
+    return f"{BUILT_ATOP} + {ACCELERATORS[hardware]}"
+
+
+def accelerators(choice: Choice) -> list[str]:
+    """None where what they are built atop isn't asked for."""
+    return list(ACCELERATORS) if BUILT_ATOP in choice.allocators else []
+
+
 def seeds_of(choice: Choice, threads: int) -> tuple[int, ...]:
     """All of them with 16 threads, which the paper's claims are about; the first alone on the way there."""
     return choice.seeds if threads == MANY else choice.seeds[:1]
@@ -79,6 +93,20 @@ def bound_runs(choice: Choice, allocator: str, workloads: Iterable[str], threads
     for settings in (SIGNALS, NOTHING):
         made += each(choice.maker(allocator, threads, SUPPORT, settings), workloads, choice.seeds[:1])
     return made
+
+
+def of_accelerators(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:
+    made = []
+    for hardware in accelerators(choice):
+        made += each(choice.maker(BUILT_ATOP, threads, hardware), workloads, seeds_of(choice, threads))
+    return made
+
+
+def over_accelerator(choice: Choice, hardware: str, threads: int) -> Value:
+    """Ours on the support core over an accelerator atop TCMalloc."""
+    return over(
+        of(choice.maker(BUILT_ATOP, threads, hardware), "cycles"), of(choice.maker(OURS, threads, SUPPORT), "cycles")
+    )
 
 
 def both(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:

@@ -33,6 +33,11 @@ SPEEDUP = {
 }
 SPEEDUP_FROM = "6.2.1"
 
+# 6.2.1: SpeedMalloc's mean speedup over accelerators, with 16 threads.
+SPEEDUP_OVER_HARDWARE = {"memento-plus": 1.18}
+MEMENTO_OVER_JEMALLOC = round(SPEEDUP["jemalloc"][16] / SPEEDUP_OVER_HARDWARE["memento-plus"], 2)
+MEMENTO_OVER_JEMALLOC_REDIS = 1.1  # 6.2.1, footnote 13: about that, with one thread
+
 SINGLE = {"jemalloc": 1.09, "tcmalloc": 1.08, "mimalloc3": 1.04}  # 6.2.1, one thread: of eight workloads
 
 VARIATION = {"gap-bfs": 2.55, "larson": 2.71}  # Figure 1's caption

@@ -7,17 +7,23 @@ from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
 from annex_lab.sim.figures.speedmalloc.common import (
+    BUILT_ATOP,
     MANY,
+    MEMENTO,
     MULTI,
     OURS,
     PEERS,
     SINGLE,
     SUPPORT,
     THREADS,
+    accelerated,
+    accelerators,
     both,
     bound_runs,
     bounds,
+    of_accelerators,
     offloaded,
+    over_accelerator,
     speedup,
     table,
 )
@@ -26,6 +32,8 @@ from annex_lab.sim.figures.values import MEAN, Column, Results, in_panel, in_row
 BASE = "jemalloc"
 OVER_EACH = f"{offloaded(OURS)}, over each in software"
 OVER_ITSELF = "each on the support core, over itself in software"
+OVER_HARDWARE = f"{offloaded(OURS)}, over accelerators"
+REDIS = "speedup over jemalloc, Redis alone"
 
 
 def _over_base(choice: Choice, threads: int) -> list[Column]:
@@ -45,12 +53,17 @@ def _over_base(choice: Choice, threads: int) -> list[Column]:
         limits = bounds(choice, name, BASE, threads) if threads == MANY else None
         value = speedup(choice, name, BASE, threads, SUPPORT)
         columns.append(Column(offloaded(name), value, known, where, bounds=limits))
+    for hardware in accelerators(choice):
+        known = {MEAN: paper.MEMENTO_OVER_JEMALLOC} if hardware == MEMENTO and threads == MANY else {}
+        value = speedup(choice, BUILT_ATOP, BASE, threads, hardware)
+        columns.append(Column(accelerated(hardware), value, known, f"{paper.SPEEDUP_FROM}, a quotient"))
     return columns
 
 
 def _runs_9(choice: Choice) -> list[Spec]:
     workloads = choice.of(MULTI)
     made = [spec for threads in reversed(THREADS) for spec in both(choice, workloads, threads)]
+    made += [spec for threads in reversed(THREADS) for spec in of_accelerators(choice, workloads, threads)]
     return made + [spec for name in choice.allocators for spec in bound_runs(choice, name, workloads, MANY)]
 
 
@@ -62,8 +75,23 @@ def _means(choice: Choice, results: Results, panel: str, threads: int) -> list[C
         mine = OURS if panel == OVER_EACH else name
         known = {MEAN: paper.SPEEDUP[name][threads]} if name in paper.SPEEDUP else {}
         columns.append(Column(name, speedup(choice, mine, name, threads, SUPPORT), known, paper.SPEEDUP_FROM))
+    return _mean_row(choice, results, columns, panel, threads)
+
+
+def _mean_row(choice: Choice, results: Results, columns: list[Column], panel: str, threads: int) -> list[Cell]:
     found = table(choice, results, columns, choice.of(MULTI), in_panel(panel), threads)
     return [replace(cell, row=str(threads)) for cell in found if cell.row == MEAN]
+
+
+def _means_over_hardware(choice: Choice, results: Results, threads: int) -> list[Cell]:
+    if OURS not in choice.allocators:
+        return []
+    known = {name: {MEAN: mean} for name, mean in paper.SPEEDUP_OVER_HARDWARE.items() if threads == MANY}
+    columns = [
+        Column(accelerated(name), over_accelerator(choice, name, threads), known.get(name, {}), paper.SPEEDUP_FROM)
+        for name in accelerators(choice)
+    ]
+    return _mean_row(choice, results, columns, OVER_HARDWARE, threads)
 
 
 def _cells_9(choice: Choice, results: Results) -> list[Cell]:
@@ -74,7 +102,7 @@ def _cells_9(choice: Choice, results: Results) -> list[Cell]:
     found.sort(key=lambda cell: order.index(cell.panel))
     for panel in (OVER_EACH, OVER_ITSELF):
         found += [cell for threads in THREADS for cell in _means(choice, results, panel, threads)]
-    return found
+    return found + [cell for threads in THREADS for cell in _means_over_hardware(choice, results, threads)]
 
 
 FIGURE_9 = Figure(
@@ -87,7 +115,7 @@ FIGURE_9 = Figure(
     _cells_9,
     drawn="lines",
     unit="speedup over jemalloc",
-    pictured=lambda panel: panel not in (OVER_EACH, OVER_ITSELF),
+    pictured=lambda panel: panel not in (OVER_EACH, OVER_ITSELF, OVER_HARDWARE),
 )
 
 
@@ -98,7 +126,7 @@ def _runs_8(choice: Choice) -> list[Spec]:
         for hardware in ("", SUPPORT):
             made += each(choice.maker(name, 1, hardware), workloads, choice.seeds[:1])
         made += bound_runs(choice, name, workloads, 1)
-    return made
+    return made + of_accelerators(choice, workloads, 1)
 
 
 def _cells_8(choice: Choice, results: Results) -> list[Cell]:
@@ -114,7 +142,16 @@ def _cells_8(choice: Choice, results: Results) -> list[Cell]:
         )
         for name in choice.allocators
     ]
-    found = table(choice, results, columns, workloads, in_panel("speedup over jemalloc"), 1)
+    beside = {
+        hardware: Column(accelerated(hardware), speedup(choice, BUILT_ATOP, BASE, 1, hardware))
+        for hardware in accelerators(choice)
+    }
+    found = table(choice, results, [*columns, *beside.values()], workloads, in_panel("speedup over jemalloc"), 1)
+    redis = [name for name in workloads if name.startswith("redis")]
+    if redis and MEMENTO in beside:
+        known = {MEAN: paper.MEMENTO_OVER_JEMALLOC_REDIS}
+        column = replace(beside[MEMENTO], paper=known, paper_from="6.2.1, footnote 13")
+        found += table(choice, results, [column], redis, in_panel(REDIS), 1)[-1:]
     for panel, names in ((OVER_EACH, choice.among(PEERS)), (OVER_ITSELF, choice.allocators)):
         over_each = [
             Column(
@@ -126,6 +163,9 @@ def _cells_8(choice: Choice, results: Results) -> list[Cell]:
             for name in names
         ]
         found += table(choice, results, over_each, workloads, in_panel(panel), 1)
+    if OURS in choice.allocators:
+        over_hardware = [Column(accelerated(name), over_accelerator(choice, name, 1)) for name in accelerators(choice)]
+        found += table(choice, results, over_hardware, workloads, in_panel(OVER_HARDWARE), 1)
     return found
 
 
