@@ -67,6 +67,30 @@ TEST_F(PagesTest, AHugePageTouchedAheadFaultsOnce) {
   EXPECT_EQ(pages_.touch_late(kBase + 5 * kSmall).fault, Fault::kNone);
 }
 
+TEST_F(PagesTest, WhatHardwareBacksFaultsNoMore) {
+  pages_.map(kBase, kBase + 10 * kSmall, PageKind::kAnonymous);
+  pages_.touch_ahead(kBase, 0, Origin::kAllocator);
+  EXPECT_TRUE(pages_.back(kBase, 0, Origin::kAllocator));
+  EXPECT_TRUE(pages_.back(kBase + kSmall, 0, Origin::kAllocator));  // that nobody has touched at all
+  EXPECT_FALSE(pages_.back(kBase + kSmall, 0, Origin::kAllocator));
+  EXPECT_EQ(touch(pages_, kBase), Fault::kNone);
+  EXPECT_EQ(touch(pages_, kBase + kSmall), Fault::kNone);
+  EXPECT_EQ(pages_.resident_bytes(), 2 * kSmall);
+  EXPECT_EQ(pages_.statistics.faults[1][static_cast<size_t>(Fault::kAnonymous)], 0u);
+  EXPECT_EQ(touch(pages_, kBase + 2 * kSmall), Fault::kAnonymous);
+  EXPECT_FALSE(pages_.back(kBase + 2 * kSmall, 0, Origin::kAllocator));
+}
+
+TEST_F(PagesTest, HardwareBacksNoHugePagesAndNoFiles) {
+  pages_.map(kBase, kBase + kHuge, PageKind::kAnonymous);
+  pages_.advise_huge(kBase, kBase + kHuge, true);
+  pages_.map(kBase + kHuge, kBase + 2 * kHuge, PageKind::kFile);
+  EXPECT_FALSE(pages_.back(kBase, 0, Origin::kAllocator));
+  EXPECT_FALSE(pages_.back(kBase + kHuge, 0, Origin::kAllocator));
+  EXPECT_EQ(touch(pages_, kBase), Fault::kHuge);
+  EXPECT_EQ(touch(pages_, kBase + kHuge), Fault::kFile);
+}
+
 TEST_F(PagesTest, FaultsByKind) {
   pages_.map(kBase, kBase + kHuge, PageKind::kFile);
   pages_.map(kBase + kHuge, kBase + 2 * kHuge, PageKind::kAnonymous);
