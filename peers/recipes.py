@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import marked_gperftools
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -16,6 +18,7 @@ class Recipe:
     build: Callable[[Path, int, Callable], list[Path]]
     env: dict[str, str] = field(default_factory=dict)  # what upstream says a program needs for it to work as intended
     compiled_here: bool = True  # else its makers or the distribution did
+    depends: Callable[[], list[str]] = list  # texts beside the recipe that the library depends on
 
 
 JEMALLOC_LABEL = "5.3.1-0-g81034ce1f1373e37dc865038e1bc8eeecf559ce8"
@@ -122,6 +125,11 @@ def gperftools(work, jobs, run):
     return [cmake_library(work, options, "tcmalloc_minimal", jobs, run) / "libtcmalloc_minimal.so"]
 
 
+def gperftools_marked(work, jobs, run):
+    marked_gperftools.mark(work)
+    return gperftools(work, jobs, run)
+
+
 def tbb(work, _jobs, run):
     # Compiled by upstream. The proxy has the malloc names and needs the library with the allocator; as shipped it finds
     # that only on the library path of whoever starts the program.
@@ -177,6 +185,11 @@ RECIPES = {
         TCMALLOC_ENV,
     ),
     "gperftools": Recipe("CMake Release, target tcmalloc_minimal: -O3 -DNDEBUG", gperftools),
+    "gperftools-marked": Recipe(
+        "CMake Release, target tcmalloc_minimal with sampling and markers: -O3 -DNDEBUG",
+        gperftools_marked,
+        depends=marked_gperftools.identity,
+    ),
     "tbb": Recipe("compiled by upstream (oneAPI's wheel); run path $ORIGIN added", tbb, compiled_here=False),
     "scudo": Recipe(
         "compiled by Debian with clang: the standalone Scudo of LLVM's compiler-rt", scudo, compiled_here=False

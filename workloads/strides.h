@@ -3,7 +3,9 @@
 
 #pragma once
 
+#include <cstdlib>
 #include <span>
+#include <vector>
 
 #include "workload.h"
 
@@ -31,6 +33,17 @@ void strides(const char* name, std::span<const uint32_t> sizes, uint64_t pairs, 
   });
   require(sum == stride_sum(sizes, rounds), "a block's content changed");
   report(name, rounds * sizes.size(), seconds, sum);
+}
+
+// So many blocks of each size are allocated and then freed, so that lists of free ones have more than one (Mallacc runs
+// its own "with sufficient warmup time").
+inline void warm_up(std::span<const uint32_t> sizes, uint32_t count) {
+  std::vector<void*> blocks;
+  for (const uint32_t size : sizes) {
+    for (uint32_t i = 0; i < count; ++i) blocks.push_back(malloc(size));
+    for (void* block : blocks) free(block);
+    blocks.clear();
+  }
 }
 
 inline uint32_t malloc_and_free(uint32_t size, uint32_t number) {

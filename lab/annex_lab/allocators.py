@@ -57,6 +57,7 @@ EXPERIMENTS_OF = {
     "jemalloc-no-purge": Variant(
         "jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}, "jemalloc that gives no pages back"
     ),
+    "gperftools-marked": Variant("gperftools-marked", {}, "gperftools with sampling, and markers for Mallacc"),
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"

@@ -55,7 +55,8 @@ def test_the_ladders_steps_are_one_library_told_to_work_differently(monkeypatch,
 
 def test_every_peer_and_every_variants_library_has_a_pin():
     pins = json.loads((paths.ROOT / "peers" / "pins.json").read_text())
-    wanted = {*allocators.PEERS, *(variant.base for variant in allocators.VARIANTS_OF.values())}
+    variants = (*allocators.VARIANTS_OF.values(), *allocators.EXPERIMENTS_OF.values())
+    wanted = {*allocators.PEERS, *(variant.base for variant in variants)}
     assert wanted - {"glibc"} == set(pins["peers"])
     assert {pin["package"] for pin in pins["peers"].values()} == set(pins["packages"])
 

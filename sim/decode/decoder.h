@@ -16,6 +16,7 @@ namespace annex::sim {
 struct Instruction {
   Address address = 0;
   std::span<const uint8_t> bytes;  // all of it, and nothing after it
+  bool begins_marker = false;      // a jump to a marker, right after it (markers.h)
 };
 
 class Decoder {

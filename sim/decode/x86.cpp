@@ -6,6 +6,8 @@
 // engine sees to. Of a repeated string instruction one iteration is decoded, which is how QEMU runs it; its block ends
 // as kOther when it is the last.
 //
+// Markers (markers.h) are nothing: a marked program costs what it would cost without them.
+//
 // Simplifications: classes go by names; flags are one register, as is the x87 stack; moves between registers are
 // executed; load fences and serializing instructions are full fences or plain microcode; store fences are free, as
 // stores are in order; of an instruction's registers, the fifth source and later ones are left out
@@ -17,6 +19,7 @@
 #include <utility>
 
 #include "decode/decoder.h"
+#include "decode/markers.h"
 #include "decode/x86_tables.h"
 
 namespace annex::sim {
@@ -130,6 +133,11 @@ class X86Decoder final : public Decoder {
     const uint8_t* bytes = instruction.bytes.data();
     size_t size = instruction.bytes.size();
     uint64_t address = instruction.address;
+    if (const Marker marker = marker_in(instruction.bytes); marker.kind != 0 || instruction.begins_marker) {
+      --block_->instructions;
+      if (number_ == 0) block_->marker = marker;
+      return;
+    }
     if (is_hint(instruction.bytes)) {
       block_->prefetches += is_prefetch(instruction.bytes);
       return emit(UopClass::kNop, {}, {});

@@ -73,6 +73,7 @@ void Simulation::describe(Json& out) {
   if (offload_ != nullptr) {
     offload_->describe(out);
   }
+  if (steps_ != nullptr) steps_->describe(out["mallacc"]);
 
   Json& allocator = out["allocator"];
   allocator["functions"] = Json::object();

@@ -17,6 +17,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       turns_(scheduler_, attention_),
       random_state_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
+  if (machine_.mallacc.used()) steps_ = std::make_unique<MarkedSteps>(machine_);
   if (machine_.has_unit()) offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
 }
 
@@ -91,6 +92,7 @@ void Simulation::look_around(GuestThread& thread, Address next, Cycles until) {
 }
 
 void Simulation::switch_thread(unsigned core) {
+  if (steps_ != nullptr) steps_->switch_thread(core);
   cores_[core].spend(machine_.from_us(machine_.system.switch_us), Cause::kSystemCall);
 }
 
@@ -147,6 +149,15 @@ void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
   thread.ordered_at = thread.instructions;
   const bool writes = std::any_of(thread.accesses.begin(), thread.accesses.end(), [](auto& a) { return a.store; });
   block.in_order = writes ? kWritesInOrder : kReadsInOrder;
+}
+
+bool Simulation::come_to(GuestThread& thread, const TranslatedBlock& block) {
+  if (block.function == Function::kMarker) {
+    const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
+    return steps_->come_to(thread.step, block.block, thread.registers, *thread.core, origin);
+  }
+  if (!thread.calls.inside()) enter_allocator(thread, block);
+  return false;
 }
 
 void Simulation::enter_allocator(GuestThread& thread, const TranslatedBlock& block) {

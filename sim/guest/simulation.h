@@ -26,6 +26,7 @@
 #include "guest/call_tracker.h"
 #include "guest/functions.h"
 #include "guest/futexes.h"
+#include "guest/marked_steps.h"
 #include "guest/offload.h"
 #include "guest/restartable.h"
 #include "guest/scheduler.h"
@@ -63,6 +64,7 @@ struct GuestThread {
   uint64_t ordered_at = 0;                   // by its instructions
   CallTracker calls;
   Restartable sequences;
+  MarkedStep step;                // on a machine with an accelerator for those
   std::optional<int64_t> answer;  // of its system call, in place of the host's; whoever runs the program takes it
   std::vector<MemoryAccess> accesses;
 
@@ -107,18 +109,26 @@ class Simulation final : private Clock {
       if (in_captured_call(thread, block)) return;
     } else if (thread.pending != nullptr) {
       charge(thread, block.block.start);
+    } else if (thread.step.left_out) [[unlikely]] {
+      thread.accesses.clear();
+      if (steps_->goes_on(thread.step, block.block)) return;
     }
-    const bool calls = block.function != Function::kNone && !thread.calls.inside();
+    const bool known = block.function != Function::kNone;
+    const bool calls = known && !thread.calls.inside();
     const Cycles until = block.in_order > 0 ? first_until_ : calls ? call_until_ : run_until_;
     if (thread.core->resumes() >= until || attention_.load(std::memory_order_relaxed)) [[unlikely]] {
       if (lock_step_ ? !again : !block.alone) look_around(thread, block.block.start, until);
     }
-    if (calls) [[unlikely]]
-      enter_allocator(thread, block);
+    if (known) [[unlikely]] {
+      if (come_to(thread, block)) return;
+    }
     thread.pending = &block;
   }
   // It did not run the block after all: it comes to it again.
-  static void leave_block(GuestThread& thread) { thread.pending = nullptr; }
+  static void leave_block(GuestThread& thread, const TranslatedBlock& block) {
+    thread.pending = nullptr;
+    if (block.function == Function::kMarker) thread.step.again = block.block.start;
+  }
 
   // --- for system calls (guest/system_calls.h), by the thread that has the turn
   void settle(GuestThread& thread);  // charges what is pending
@@ -139,6 +149,7 @@ class Simulation final : private Clock {
   MemorySystem& memory() { return memory_; }
   Futexes& futexes() { return futexes_; }
   Functions& functions() { return functions_; }
+  bool follows_markers() const { return steps_ != nullptr; }
   uint64_t random();  // of the seed's sequence
 
   // --- for the observer, from its own thread: the running thread calls `act` before its next block
@@ -197,6 +208,8 @@ class Simulation final : private Clock {
   void take_turn(GuestThread& thread, bool in_code, Cycles sleeps = kNever);
   void pass_turn(GuestThread& thread, bool in_code, Cycles sleeps = kNever);
   void look_around(GuestThread& thread, Address next, Cycles until);
+  // A function of the allocator's family, or a marker; whether the block is left out of the timing.
+  bool come_to(GuestThread& thread, const TranslatedBlock& block);
   void enter_allocator(GuestThread& thread, const TranslatedBlock& block);
   // Charges what is pending of a captured call; whether the block belongs to it too, and nothing more is to be done.
   bool in_captured_call(GuestThread& thread, TranslatedBlock& block);
@@ -216,7 +229,8 @@ class Simulation final : private Clock {
   std::unordered_set<Address> handlers_;
   std::vector<GuestThread*> parked_;  // by unit; they never end
   std::vector<Waiter*> waiters_;
-  std::unique_ptr<Offload> offload_;  // where the machine has a unit for it
+  std::unique_ptr<Offload> offload_;    // where the machine has a unit for it
+  std::unique_ptr<MarkedSteps> steps_;  // the same
   Scheduler scheduler_;
   std::atomic<bool> attention_{false};  // the running thread should look around
   std::atomic<bool> asked_{false};      // for the observer

@@ -458,6 +458,44 @@ void Core::answer(Register result, Cycles at, Cause waited_for) {
   charge(retire(pace_, false, at), asked_late_, waited_for);
 }
 
+// What run_inside() and read_inside() have in common: up to their issue.
+template <Core::Queued kQueued>
+Cycles Core::issue_inside(Address at, const Uop& uop, Cycles from, Origin origin) {
+  begin(origin);
+  string_ = kNoAddress;
+  ++counts_->instructions;
+  ++counts_->uops;
+  block_ = at;
+  fetch({.start = at, .fall_through = at + 1, .uops = {}});
+  asked_late_ = dispatch<kQueued>(pace_, false);
+  const Cycles ready = later(operands_ready(pace_, uop), from);
+  return in_order_ ? issue<true>(pace_, uop.kind, ready) : issue<false>(pace_, uop.kind, ready);
+}
+
+Core::Ran Core::run_inside(Address at, const Uop& uop, Cycles from, Cycles latency, Origin origin) {
+  const Cycles known = later(ready_[uop.sources[0]], later(ready_[uop.sources[1]], ready_[uop.sources[2]]));
+  const Cycles done = issue_inside<Queued::kNone>(at, uop, from, origin) + latency;
+  const Cycles waited = from - std::min(from, later(known, pace_.dispatch + 1));
+  set_destinations(uop, done);
+  charge(retire(pace_, false, done), asked_late_, waited > 0 ? Cause::kUnit : Cause::kBase);
+  return {done, waited};
+}
+
+Cycles Core::read_inside(Address at, const Uop& uop, Address address, Cycles latency, Origin origin) {
+  const Cycles issued = issue_inside<Queued::kStore>(at, uop, 0, origin) + latency;
+  const MemoryAccess access = {.address = address, .bytes = 8};
+  ++counts_->loads;
+  Conflict conflict = {.from = issued};
+  if (unwritten_.may_matter(access, issued)) conflict = look_among_stores(access, issued);
+  const Cycles done =
+      conflict.data != 0 ? later(conflict.from, conflict.data) + forward_ : ask<false>(access, conflict.from).done;
+  set_destinations(uop, issued);
+  charge(retire(pace_, false, issued), asked_late_, Cause::kBase);
+  store_causes_[stores_.next & stores_.mask] = {Cause::kUnit};
+  stores_.take(later(done, written_));
+  return done;
+}
+
 // A repeated string instruction comes as one block run an iteration. Cores move up to 32 bytes at a time, so iterations
 // whose accesses are in the same 32 bytes as those of the one before are part of it.
 bool Core::same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses) {

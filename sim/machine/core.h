@@ -61,6 +61,19 @@ class Core : private CoreWindow {
   Cycles ask_unit(Address at, Register argument, Origin origin);
   // It has its result then, and retires not before.
   void answer(Register result, Cycles at, Cause waited_for);
+  // An instruction of a unit inside the core, in the program's stream: it has a slot, a port of its class, and waits
+  // for its sources, but not less than until `from`. Returns when its result is there, and from when on only `from`
+  // held it.
+  struct Ran {
+    Cycles done;
+    Cycles waited;
+  };
+  Ran run_inside(Address at, const Uop& uop, Cycles from, Cycles latency, Origin origin);
+  // One that reads memory, and whose result goes to the unit: it retires at once, like a store, and keeps an entry of
+  // the store queue until the line is there, which is what it returns.
+  Cycles read_inside(Address at, const Uop& uop, Address address, Cycles latency, Origin origin);
+  // A register has its value by other means than the instructions that ran.
+  void set_ready(Register value, Cycles at) { ready_[value] = std::max(at, floor_); }
   // When all that it has stored is written.
   Cycles written() const { return written_; }
   // When the last value that was written to the register is there.
@@ -155,6 +168,8 @@ class Core : private CoreWindow {
   void hold_front_end(Cycles until, Cause cause);
   void finish(const Block& block, Address next, Cycles branch_done);
   bool same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses);
+  template <Queued kQueued>
+  Cycles issue_inside(Address at, const Uop& uop, Cycles from, Origin origin);
 
   MemorySystem& memory_;
   const unsigned index_;

@@ -143,6 +143,9 @@ std::vector<std::string> problems_of(const Machine& machine) {
     problems.push_back(fmt::format("memento: batch = {} is more than the {} objects that a core keeps",
                                    machine.memento.batch, machine.memento.objects));
   }
+  if (machine.has_unit() && machine.mallacc.used()) {
+    problems.push_back("mallacc: not beside a unit that serves whole calls");
+  }
   if (machine.all_cores() > kMaxCores) {
     problems.push_back(fmt::format("{} cores of all kinds, more than {}", machine.all_cores(), kMaxCores));
   }

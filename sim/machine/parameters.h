@@ -428,6 +428,54 @@ struct MementoParameters {
   }
 };
 
+// A malloc accelerator in each core: sim/hardware/mallacc.h.
+struct MallaccParameters {
+  uint32_t entries = 0;
+  std::string keys = "indices";
+  uint32_t lookup = 1;
+  uint32_t index = 1;
+  uint32_t list = 1;
+  std::string size_class = "unit";
+  std::string pop = "unit";
+  std::string push = "unit";
+  std::string sampling = "unit";
+  std::string instructions = "charged";
+  uint32_t sample_bytes = 0;
+  uint32_t interrupt = 10000;
+
+  bool leaves_out(const std::string& step) const { return step == "free"; }
+  bool used() const {
+    return entries > 0 || leaves_out(size_class) || leaves_out(pop) || leaves_out(push) || leaves_out(sampling);
+  }
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    const Choices who = {"software", "unit", "free"};
+    visit("entries", self.entries, 0, 4096, "classes",
+          "that a core's malloc cache has; 0: none, and what `unit` would do software does",
+          "Mallacc 6.2: 16 are enough; its 6.1 has 32");
+    visit("keys", self.keys, Choices{"sizes", "indices"},
+          "of what the ranges are: of sizes, or of TCMalloc's indices of them", "Mallacc 4.1");
+    visit("lookup", self.lookup, 0, 1000, "cycles", "of a look-up of a size", "Mallacc's artifact: 2 with the index");
+    visit("index", self.index, 0, 1000, "cycles", "more, where the ranges are of indices",
+          "Mallacc 4.1: an additional cycle");
+    visit("list", self.list, 0, 1000, "cycles", "of mchdpop, mchdpush, and of mcnxtprefetch beside its read",
+          "assumed");
+    visit("size_class", self.size_class, who, "who computes size classes; `free`: nobody, it costs nothing",
+          "Mallacc 4.1, 5: its limit study");
+    visit("pop", self.pop, who, "who takes a block from its list, in the same way", "Mallacc 4.1, 5");
+    visit("push", self.push, who, "who puts one back; the unit learns of it, and software's work is not less",
+          "Mallacc 4.1, 5");
+    visit("sampling", self.sampling, who, "who counts bytes for samples", "Mallacc 4.2, 5");
+    visit("instructions", self.instructions, Choices{"charged", "none"},
+          "what the unit's own instructions cost; none is a bound, with what they wait for", "of no paper");
+    visit("sample_bytes", self.sample_bytes, 0, 1 << 30, "bytes",
+          "from one sample to the next; 0: none are taken, as nobody asked for them", "Mallacc 4.2");
+    visit("interrupt", self.interrupt, 0, 10000000, "cycles", "that a sample's interrupt takes",
+          "Mallacc's artifact: about 10,000");
+  }
+};
+
 // A core, with its own caches and translation buffers.
 struct CoreKind {
   CoreParameters core;
@@ -491,6 +539,7 @@ struct Machine : CoreKind {
   SupportCoreParameters support_core;
   FixedTimeParameters fixed_time;
   MementoParameters memento;
+  MallaccParameters mallacc;
   std::vector<OtherCores> others;  // those that run threads before those that don't
 
   // Cores are numbered: main ones, then the others in their order.
@@ -526,6 +575,7 @@ struct Machine : CoreKind {
     visit("support_core", self.support_core, "a core that runs the allocator's calls for the others; and its kind");
     visit("fixed_time", self.fixed_time, "a unit that serves the allocator's calls in a fixed time");
     visit("memento", self.memento, "object allocators of Memento+ at the cores");
+    visit("mallacc", self.mallacc, "an accelerator in each core, for steps that an allocator's source marks");
   }
 };
 

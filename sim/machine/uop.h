@@ -46,7 +46,8 @@ inline constexpr Register kFirstVector = 34;  // 32 of them
 inline constexpr Register kX87 = 66;
 inline constexpr Register kLoaded = 67;
 inline constexpr Register kResult = 68;
-inline constexpr Register kRegisters = 69;
+inline constexpr Register kMallocList = 69;  // hidden: orders a malloc cache's list instructions (Mallacc 4.1)
+inline constexpr Register kRegisters = 70;
 inline constexpr Register kNowhere = kRegisters;  // of a destination that is not there: nobody reads it
 
 // The registers that a micro-op writes. Apart from sources, so that a write to none needs no test and no repair.
@@ -94,6 +95,14 @@ enum class BlockEnd : uint8_t {
   kOther,
 };
 
+// What allocators' sources say to a hardware unit, at a block's start (decode/markers.h): which marker it is, 0 for
+// none, and the registers with its two values.
+struct Marker {
+  uint8_t kind = 0;
+  Register first = kNoRegister;
+  Register second = kNoRegister;
+};
+
 // A straight run of instructions, entered at its start and left at its end.
 struct Block {
   Address start = 0;
@@ -104,6 +113,7 @@ struct Block {
   uint32_t slots = 0;       // that its micro-ops take at decode and dispatch
   uint32_t prefetches = 0;  // by software
   bool atomic = false;      // contains a locked instruction
+  Marker marker = {};       // with which it begins
   std::vector<Uop> uops;
 };
 

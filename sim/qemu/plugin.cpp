@@ -28,6 +28,7 @@
 
 #include "decode/alone.h"
 #include "decode/decoder.h"
+#include "decode/markers.h"
 #include "guest/guest_memory.h"
 #include "guest/last_resort.h"
 #include "guest/observer.h"
@@ -162,7 +163,7 @@ extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data,
   if (flushes == plugin->flushes) [[likely]]
     return;
   // While it was held its code went.
-  Simulation::leave_block(thread);
+  Simulation::leave_block(thread, block);
   cpu_loop_exit(current_cpu);
 }
 
@@ -200,6 +201,14 @@ std::span<const uint8_t> code_at(Address address) {
   return {bytes.data(), read_guest(address, bytes.data(), count) ? count : 0};
 }
 
+// Whether a marker is at that address: it may go on in another page, if there is one.
+bool is_marker_at(Address address) {
+  std::array<uint8_t, 9> bytes;
+  if (!read_guest(address, bytes.data(), 1)) return false;
+  const size_t count = marker_bytes(bytes[0]);
+  return read_guest(address, bytes.data(), count) && marker_in({bytes.data(), count}).kind != 0;
+}
+
 void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) noexcept {
   if (plugin->detached) return;
   std::lock_guard guard(plugin->mutex);
@@ -223,11 +232,14 @@ void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) noexcept {
     qemu_plugin_register_vcpu_mem_cb(insn, memory_accessed, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
                                      reinterpret_cast<void*>(i));
   }
+  Instruction& last = instructions.back();
+  last.begins_marker = is_jump_to_next(last.bytes) && is_marker_at(last.address + last.bytes.size());
   TranslatedBlock& block = plugin->blocks.emplace_back();
   block.block = plugin->decoder->decode(instructions);
   block.stamps = reads_time_stamp(instructions.back().bytes);
   block.alone = block.block.atomic && block.block.instructions == 1;
   block.function = plugin->simulation->functions().at(block.block.start);
+  if (block.block.marker.kind != 0 && plugin->simulation->follows_markers()) block.function = Function::kMarker;
   qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_NO_REGS, &block);
 }
 

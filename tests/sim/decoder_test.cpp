@@ -68,6 +68,37 @@ Block decode(const std::vector<std::string>& instructions) {
 std::string uops(const std::string& instruction) { return text_of(decode({instruction})); }
 std::string uops_of_all(const std::vector<std::string>& instructions) { return text_of(decode(instructions)); }
 
+// nopl 0x6d6c6302(%rsi,%r9,1), and another nop of that form.
+TEST(Decoder, AMarkerIsNothing) {
+  const Block marked = decode({"42 0f 1f 84 0e 02 63 6c 6d", "48 39 c8"});
+  EXPECT_EQ(text_of(marked), "alu rax rcx > flags");
+  EXPECT_EQ(marked.instructions, 1u);
+  EXPECT_EQ(marked.slots, 1u);
+  EXPECT_EQ(marked.marker.kind, 2);
+  EXPECT_EQ(name_of_register(marked.marker.first), "rsi");
+  EXPECT_EQ(name_of_register(marked.marker.second), "r9");
+  EXPECT_EQ(marked.uops.front().instruction, 1);  // as its accesses are numbered
+  EXPECT_EQ(marked.fall_through, marked.start + 12);
+
+  const Block plain = decode({"0f 1f 84 00 00 00 00 00", "48 39 c8"});
+  EXPECT_EQ(plain.marker.kind, 0);
+  EXPECT_EQ(plain.instructions, 2u);
+  EXPECT_EQ(text_of(plain), "nop; alu rax rcx > flags");
+}
+
+TEST(Decoder, AJumpToAMarkerIsNothingAndAnotherIsAJump) {
+  static const std::unique_ptr<Decoder> decoder = make_x86_decoder();
+  const Bytes bytes = bytes_of("eb 00");
+  const Instruction jump = {0x401000, bytes, true};
+  const Block to_marker = decoder->decode({&jump, 1});
+  EXPECT_TRUE(to_marker.uops.empty());
+  EXPECT_EQ(to_marker.instructions, 0u);
+  EXPECT_EQ(to_marker.end, BlockEnd::kFallThrough);
+  const Block other = decode({"eb 00"});
+  EXPECT_EQ(text_of(other), "branch");
+  EXPECT_EQ(other.end, BlockEnd::kJump);
+}
+
 TEST(Decoder, StoresKnowWhichSourcesAreTheirAddress) {
   const auto addresses = [](const std::string& instruction) {
     unsigned sum = 0;

@@ -170,5 +170,10 @@ TEST_F(MachineFileTest, TheDocumentedParametersAreThoseThatCanBeSet) {
   }
 }
 
+TEST_F(MachineFileTest, AMallocCacheIsNotBesideAUnitForWholeCalls) {
+  EXPECT_EQ(problem("base = [\"haswell-1\", \"hardware/mallacc\", \"hardware/fixed-time\"]"),
+            "mallacc: not beside a unit that serves whole calls");
+}
+
 }  // namespace
 }  // namespace annex::sim

@@ -1,4 +1,4 @@
-"""What must hold in every run with a support core or Memento+, whatever the program and the allocator."""
+"""What must hold in every run with a hardware unit, whatever the program and the allocator."""
 
 # Of data, of calls: a return address, whose line the last level may have given up while the call was served.
 MISSES = 0.001
@@ -8,13 +8,16 @@ def violations(results: dict) -> list[str]:
     """A line for each that does not hold, of a run that came to its end."""
     if not results["complete"]:
         return []
-    if "memento" in results:
-        (unit,) = results["memento"]["each"]
-        checks = [*_memento(unit, results["machine"]["memento"]), *_of_cores(results)]
-        calls = sum(function["calls"] for function in results["allocator"]["functions"].values())
-        checks.append(("Memento+: each call is somebody's", unit["asked"] + unit["software"] + unit["waited"], calls))
-        return [_said(*check) for check in checks if check[1] != check[2]]
-    return _with_support_core(results) if "support_core" in results else []
+    units = {"support_core": _with_support_core, "memento": _with_memento, "mallacc": _of_mallacc}
+    return [line for name, of_unit in units.items() if name in results for line in of_unit(results)]
+
+
+def _with_memento(results: dict) -> list[str]:
+    (unit,) = results["memento"]["each"]
+    checks = [*_memento(unit, results["machine"]["memento"]), *_of_cores(results)]
+    calls = sum(function["calls"] for function in results["allocator"]["functions"].values())
+    checks.append(("Memento+: each call is somebody's", unit["asked"] + unit["software"] + unit["waited"], calls))
+    return [_said(*check) for check in checks if check[1] != check[2]]
 
 
 def _with_support_core(results: dict) -> list[str]:
@@ -30,6 +33,20 @@ def _with_support_core(results: dict) -> list[str]:
     if apart and stubs["misses"] > 10 + MISSES * whole["served"]:
         found.append(f"allocator's misses of data on main cores: {stubs['misses']} in {whole['served']} calls")
     return found
+
+
+def _of_mallacc(results: dict) -> list[str]:
+    unit, parameters = results["mallacc"], results["machine"]["mallacc"]
+    checks = [
+        ("malloc cache: answers that software does not give", unit["wrong_answers"], 0),
+        ("malloc cache: steps that were left without an end", unit["steps_without_end"], 0),
+    ]
+    if parameters["size_class"] == "unit":
+        missed = unit["lookups"] - unit["lookup_hits"]
+        checks.append(("malloc cache: updates beyond the misses", max(unit["updates"] - missed, 0), 0))
+    for number, core in enumerate(results["cores"]):
+        checks.append((f"core {number}: its cycles are those of its causes", *_cycles(core)))
+    return [_said(*check) for check in checks if check[1] != check[2]]
 
 
 def _said(what: str, is_: int, should: int) -> str:

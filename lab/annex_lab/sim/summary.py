@@ -134,6 +134,23 @@ def _memento(results: dict) -> Table:
     return table
 
 
+def _mallacc(results: dict) -> Table:
+    unit = results["mallacc"]
+    table = table_of("the malloc cache", "", "")
+    for name, all_, hits in (
+        ("size classes looked up", "lookups", "lookup_hits"),
+        ("blocks popped", "pops", "pop_hits"),
+    ):
+        table.add_row(name, f"{unit[all_]:,}", f"{_per_cent(unit[hits], unit[all_])} hits")
+    table.add_row("blocks pushed", f"{unit['pushes']:,}", f"{unit['drops']:,} lists changed otherwise")
+    table.add_row("prefetches that read", f"{unit['reads']:,}", f"{unit['blocked_cycles']:,} cycles blocked")
+    table.add_row(
+        "size classes met", f"{unit['classes']:,}", f"{unit['evictions']:,} evictions, {unit['flushes']:,} flushes"
+    )
+    table.add_row("steps that took no time", f"{unit['left_out']:,}", "")
+    return table
+
+
 def _calls(functions: dict) -> tuple[str, str]:
     counts = [functions[name]["calls"] for name in ("allocate", "free", "reallocate")]
     calls = sum(function["calls"] for function in functions.values())
@@ -174,6 +191,9 @@ def show(console: Console, results: dict) -> None:
         console.print()
     if "memento" in results:
         console.print(_memento(results))
+        console.print()
+    if "mallacc" in results:
+        console.print(_mallacc(results))
         console.print()
     pages = results["memory"]["pages"]
     peak, average = (pages[name] / 2**20 for name in ("peak_resident", "average_resident"))
