@@ -58,6 +58,8 @@ EXPERIMENTS_OF = {
         "jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}, "jemalloc that gives no pages back"
     ),
     "gperftools-marked": Variant("gperftools-marked", {}, "gperftools with sampling, and markers for Mallacc"),
+    "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
+    "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"
@@ -148,7 +150,7 @@ def _built(name: str) -> Allocator:
 
 def _variant(name: str) -> Allocator:
     variant = VARIANTS_OF.get(name) or STEPS_OF.get(name) or EXPERIMENTS_OF[name]
-    base = _ours(variant.base) if variant.base in OURS else _built(variant.base)
+    base = _ours(variant.base) if is_ours(variant.base) else _built(variant.base)
     return dataclasses.replace(base, name=name, env=merged(base.env, variant.env))
 
 

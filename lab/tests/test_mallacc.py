@@ -8,6 +8,10 @@ import pytest
 
 from annex_lab import allocators, paths
 from annex_lab.sim import invariants
+from annex_lab.sim.figures.cli import shared
+from annex_lab.sim.figures.figure import Choice
+from annex_lab.sim.figures.mallacc import FIGURES, common, sizes
+from annex_lab.sim.figures.values import MEAN, Results
 
 ALLOCATOR = "gperftools-marked"
 MACHINE = "haswell-1"
@@ -128,5 +132,47 @@ def test_a_wrong_answer_is_no_result(simulate):
     assert invariants.violations(results) == ["malloc cache: answers that software does not give: 1 is not 0"]
 
 
+@pytest.mark.parametrize("flavour", ["annex-marked", "annex-solo-marked"])
+def test_annex_with_markers(simulate, flavour):
+    """Its lists are filled by its slow path alone; what pops hit is what software pops."""
+    if not (paths.RELEASE / f"lib{flavour}.so").exists():
+        pytest.skip(f"cmake --build --preset release --target {flavour}-shared")
+    unit = simulate("gauss-free", "mallacc", scale=0.002, allocator=flavour)["mallacc"]
+    assert unit["wrong_answers"] == 0
+    assert unit["lookup_hits"] > 0.9 * unit["lookups"] > 0
+    assert unit["pop_hits"] > 0.5 * unit["pops"]
+
+
 def test_the_marked_peer_is_known():
     assert allocators.find(ALLOCATOR).library.name == f"{ALLOCATOR}.so"
+
+
+def made_up(figure, choice, cycles):
+    """The figure's cells, where a run takes as many cycles as that says by its hardware and settings."""
+    specs = shared([figure], choice)
+    measured = {
+        spec: {common.MALLOC: cycles(spec), common.ALLOCATOR: 2 * cycles(spec), "mallacc_lookup_hits": 0.5}
+        for spec in specs
+    }
+    return specs, figure.cells(choice, Results(measured, {}))
+
+
+def test_figure_17_is_time_over_software_by_entries():
+    figure = next(figure for figure in FIGURES if figure.name == "17")
+    choice = Choice(common.SCALES, common.ALLOCATORS, ("tp-small-warm",), (1,))
+    took = {(): 100, **{(f"mallacc.entries={n}",): 110 if n < 4 else 90 for n in sizes.ENTRIES}}
+    specs, cells = made_up(figure, choice, lambda spec: 80 if spec.hardware == "mallacc-limit" else took[spec.settings])
+    assert len(specs) == 2 + len(sizes.ENTRIES) and {spec.machine for spec in specs} == {"haswell-1"}
+    found = {(cell.row, cell.series): cell.ours for cell in cells}
+    assert found["3", "Mallacc"] == pytest.approx(1.1) and found["4", "Mallacc"] == pytest.approx(0.9)
+    assert found["32", "limit"] == pytest.approx(0.8)
+
+
+def test_figures_13_and_14_have_the_papers_means_beside_ours():
+    choice = Choice(common.SCALES, common.ALLOCATORS, ("xalan", "cfrac"), (1,))
+    took = {"": 100, "mallacc": 90, "mallacc-limit": 80}
+    for figure, paper in (("13", 0.82), ("14", 0.70)):
+        figure = next(one for one in FIGURES if one.name == figure)
+        _, cells = made_up(figure, choice, lambda spec: took[spec.hardware])
+        (mean,) = (cell for cell in cells if cell.row == MEAN and cell.series == "32 entries")
+        assert mean.ours == pytest.approx(0.9) and mean.paper == pytest.approx(paper)

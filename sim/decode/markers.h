@@ -33,8 +33,9 @@ enum class MarkerKind : uint8_t {
   kSampleBegin,  // bytes
   kSampleEnd,    //
   kSampleLeft,   // a sample is due
+  kSizeAlone,    // class: the end of a look-up, where no caller needs the bytes
 };
-inline constexpr unsigned kMarkerKinds = static_cast<unsigned>(MarkerKind::kSampleLeft) + 1;
+inline constexpr unsigned kMarkerKinds = static_cast<unsigned>(MarkerKind::kSizeAlone) + 1;
 
 inline constexpr uint32_t kMarkerName = 0x6d6c6300;  // and the kind
 

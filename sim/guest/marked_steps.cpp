@@ -22,6 +22,7 @@ constexpr MarkerKind begin_of(MarkerKind end) {
   switch (end) {
     case MarkerKind::kSizeEnd:
     case MarkerKind::kSizeClass:
+    case MarkerKind::kSizeAlone:
     case MarkerKind::kSizeLeft:
       return MarkerKind::kSizeBegin;
     case MarkerKind::kPopEnd:
@@ -157,13 +158,17 @@ void MarkedSteps::end_size(const MarkedStep& step, MarkerKind kind, const Mallac
     wrong_answers_ += !right;
   }
   if (none) return;
+  // An allocator that never asks for the bytes has the unit keep the size: the range grows with it.
+  const bool learns = kind != MarkerKind::kSizeClass;
+  const Operand kept =
+      knows_bytes ? Operand{bytes.in, static_cast<uint32_t>(bytes.value)} : Operand{.value = step.size};
   const Who who = who_does(MarkerKind::kSizeBegin);
   if (who == Who::kUnit && !step.size_class) {
-    if (knows_bytes) unit.update(place, step.size, number, {bytes.in, static_cast<uint32_t>(bytes.value)});
+    if (learns) unit.update(place, step.size, number, kept);
     return;
   }
-  if (who != Who::kUnit && knows_bytes && who_does(MarkerKind::kPopBegin) == Who::kUnit) {
-    unit.learn(step.size, is, static_cast<uint32_t>(bytes.value));
+  if (who != Who::kUnit && learns && who_does(MarkerKind::kPopBegin) == Who::kUnit) {
+    unit.learn(step.size, is, kept.value);
   }
   if (who == Who::kSoftware) return;
   has(place.core, step, number);

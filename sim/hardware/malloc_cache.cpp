@@ -24,6 +24,7 @@ std::optional<MallocCache::SizeClass> MallocCache::look_up(uint64_t size) {
 bool MallocCache::update(uint64_t size, SizeClass of) {
   if (Entry* known = find(of.number)) {
     known->least = std::min(known->least, key(size));
+    known->most = std::max(known->most, key(of.bytes));
     touch(*known);
     return false;
   }

@@ -5,9 +5,10 @@
 // Here: the contents alone, at once and in no time; instructions and their times are in mallacc.h.
 //
 // From the paper: sizes are looked up by range; what is inserted reaches from the size asked for to the class's block
-// size, and grows downwards; the least recently used entry makes room; a pop hits only with both blocks there, and
-// drops what there was otherwise; a push shifts; an entry whose prefetch is on its way serves no pop and no push until
-// that is back. Ranges are of sizes, or of the indices of Figure 5 (TCMalloc's table of classes).
+// size, and grows downwards (and upwards, for an allocator that gives the size itself in its place); the least recently
+// used entry makes room; a pop hits only with both blocks there, and drops what there was otherwise; a push shifts; an
+// entry whose prefetch is on its way serves no pop and no push until that is back. Ranges are of sizes, or of the
+// indices of Figure 5 (TCMalloc's table of classes).
 //
 // Assumed, where the paper is silent or wrong: every instruction that finds an entry makes it the most recently used.
 // mcnxtprefetch knows the list's head, whose address it has, and reads the block after it; Figure 11 stores what was

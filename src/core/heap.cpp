@@ -5,6 +5,7 @@
 
 #include "core/arena.h"
 #include "core/commitment.h"
+#include "os/mallacc_markers.h"
 #include "os/message.h"
 
 namespace annex {
@@ -100,6 +101,7 @@ void Heap::flush(Block** lists) {
     Granule* slab = current_[c];
     if (slab == nullptr) continue;
     uint32_t used = used_of(slab);
+    MALLACC_DROP(uint32_t{c});
     while (Block* block = lists[c]) {
       lists[c] = block->next;
       block->next = slab->free;

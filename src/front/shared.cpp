@@ -14,6 +14,7 @@
 #include "os/fork.h"
 #include "os/forking.h"
 #include "os/lock.h"
+#include "os/mallacc_markers.h"
 #include "os/pages.h"
 #include "remote/batch.h"
 
@@ -151,6 +152,7 @@ bool start_thread() {
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
   if (heap->free[c] == nullptr && !heap->inbox.empty()) drain(heap);
+  MALLACC_DROP(uint32_t{c});
   Block* block = heap->free[c];
   if (block == nullptr) {
     block = heap->refill(c);

@@ -14,6 +14,9 @@
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
+#ifdef ANNEX_MARKED
+#include "core/marked.h"
+#endif
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
@@ -45,6 +48,9 @@ template <void* slow(size_t) = allocate_slow>
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
+#ifdef ANNEX_MARKED
+  return allocate_marked<slow>(thread_heap->free, bytes);
+#endif
   const SizeClass c = class_of_tiny(bytes);
   ThreadHeap* heap = thread_heap;
   Block* block = heap->free[c];

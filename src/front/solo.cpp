@@ -15,6 +15,7 @@
 #include "front/request.h"
 #include "os/fork.h"
 #include "os/lock.h"
+#include "os/mallacc_markers.h"
 
 namespace annex {
 
@@ -72,6 +73,7 @@ bool is_locked() {
 }
 
 void* pop_or_refill(Block** list, SizeClass c) {
+  MALLACC_DROP(uint32_t{c});
   if (list[c] == nullptr) {
     Block* block = solo.heap.refill(c);
     if (block == nullptr) return out_of_memory();
@@ -100,6 +102,7 @@ void* allocate_slow(size_t bytes) noexcept {
     return allocate_large(bytes, kMinAlignment);
   }
   const SizeClass c = class_of(bytes);
+  MALLACC_DROP(uint32_t{c});
   return solo.heap.free[c] != nullptr ? pop(&solo.heap.free[c]) : allocate_small(c);
 }
 

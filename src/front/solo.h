@@ -14,6 +14,9 @@
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
+#ifdef ANNEX_MARKED
+#include "core/marked.h"
+#endif
 
 namespace annex::front {
 
@@ -32,6 +35,9 @@ template <void* slow(size_t) = allocate_slow>
 [[gnu::always_inline]] inline void* allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
+#ifdef ANNEX_MARKED
+  return allocate_marked<slow>(solo.heap.free, bytes);
+#endif
   const SizeClass c = class_of_tiny(bytes);
   Block* block = solo.heap.free[c];
   if (block == nullptr) [[unlikely]]

@@ -4,8 +4,8 @@
  * with it each is, on a processor, a jump to the next instruction and a nop.
  *
  *   MALLACC_SIZE_BEGIN(size)            ... find its class ...
- *   MALLACC_SIZE_END(class, bytes)      or _SIZE_CLASS(class) where the bytes of its blocks are not needed,
- *                                       or _SIZE_LEFT() on the way out where it has none
+ *   MALLACC_SIZE_END(class, bytes)      with the bytes of its blocks; or _SIZE_CLASS(class) where they are not needed
+ * here; or _SIZE_ALONE(class) where no caller ever needs them; or _SIZE_LEFT() on the way out where it has none
  *   MALLACC_POP_BEGIN(class)            ... read the first block of its list, and from that the one after it ...
  *   MALLACC_POP_END(first, next)        or _POP_LEFT() where the list is empty
  *   MALLACC_PREFETCH(class, head)       after a pop: what the list now begins with
@@ -52,6 +52,7 @@
 #define MALLACC_SIZE_BEGIN(size) MALLACC_MARK_CHANGED_ONE(1, size)
 #define MALLACC_SIZE_END(size_class, bytes) MALLACC_MARK_CHANGED(2, size_class, bytes)
 #define MALLACC_SIZE_CLASS(size_class) MALLACC_MARK_CHANGED_ONE(3, size_class)
+#define MALLACC_SIZE_ALONE(size_class) MALLACC_MARK_CHANGED_ONE(15, size_class)
 #define MALLACC_SIZE_LEFT() MALLACC_MARK_NONE(4)
 #define MALLACC_POP_BEGIN(size_class) MALLACC_MARK_ONE(5, size_class)
 #define MALLACC_POP_END(first, next) MALLACC_MARK_CHANGED(6, first, next)

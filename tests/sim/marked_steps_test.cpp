@@ -193,6 +193,23 @@ TEST(MarkedSteps, AFreeStepCostsNothingAndHasItsResultsAtOnce) {
   EXPECT_EQ(rig.core.now(), 0u);
 }
 
+// Of an allocator that does not ask for the bytes of a class's blocks: ranges are of the sizes seen.
+TEST(MarkedSteps, WithoutBytesARangeIsOfTheSizesSeen) {
+  Rig rig({.entries = 4, .keys = "sizes"});
+  const auto hits = [&](uint64_t bytes) {
+    const bool left_out = rig.at(MarkerKind::kSizeBegin, bytes);
+    rig.at(MarkerKind::kSizeAlone, 2);
+    return left_out;
+  };
+  EXPECT_FALSE(hits(20));
+  EXPECT_FALSE(hits(30));
+  EXPECT_TRUE(hits(25));
+  EXPECT_FALSE(hits(31));
+  EXPECT_FALSE(hits(18));
+  EXPECT_TRUE(hits(31));
+  EXPECT_EQ(rig.counted("wrong_answers"), 0u);
+}
+
 TEST(MarkedSteps, TheUnitKnowsOfPushesThatItDoesNotDo) {
   Rig rig({.entries = 4, .push = "software"});
   rig.size(30, 2);

@@ -1,6 +1,6 @@
 """The programs that are measured: what they are (model), and the lists of them by kind."""
 
-from annex_lab.programs import parallel, replays, servers, single, small, spaced, workloads
+from annex_lab.programs import parallel, replays, servers, single, small, spaced, warm, workloads
 from annex_lab.programs.model import Program
 
 # The papers whose programs are here, or real ones that stand for theirs (SPEC's cannot be had freely).
@@ -36,6 +36,7 @@ def all_programs() -> list[Program]:
         servers.PROGRAMS,
         workloads.MULTI,
         spaced.PROGRAMS,
+        warm.PROGRAMS,
     )
     return [program for programs in lists for program in programs]
 

@@ -49,6 +49,12 @@ def _page_walks(part: dict) -> float:
     return sum(sum(core["stlb"]["misses"].values()) for core in part["memory"]["cores"])
 
 
+def _in_functions(part: dict, names: tuple[str, ...]) -> float:
+    """Cycles between entry and return of these, without the kernel's."""
+    functions = part["allocator"]["functions"]
+    return sum(functions[name]["cycles"] - functions[name]["kernel_cycles"] for name in names)
+
+
 METRICS: dict[str, Callable[[dict], float]] = {
     "cycles": lambda part: part["cycles"],  # from start to end
     "instructions": lambda part: part["instructions"],
@@ -62,6 +68,8 @@ METRICS: dict[str, Callable[[dict], float]] = {
     "l2_misses": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in BLAMES),
     "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
     "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
+    "malloc_user_cycles": lambda part: _in_functions(part, ("allocate",)),
+    "allocator_user_cycles": lambda part: _in_functions(part, ("allocate", "free", "reallocate", "other")),
     ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
@@ -99,5 +107,11 @@ def _support(part: dict) -> dict:
     }
 
 
+def _mallacc(part: dict) -> dict:
+    """Of a run with malloc caches."""
+    unit = part.get("mallacc")
+    return {} if unit is None else {"mallacc_lookup_hits": unit["lookup_hits"] / max(unit["lookups"], 1)}
+
+
 def measure(part: dict) -> dict:
-    return {name: float(of(part)) for name, of in METRICS.items()} | _support(part) | energy(part)
+    return {name: float(of(part)) for name, of in METRICS.items()} | _support(part) | _mallacc(part) | energy(part)

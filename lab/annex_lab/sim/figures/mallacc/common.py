@@ -1,0 +1,35 @@
+"""What Mallacc's figures share: its machine, its allocator with markers, workloads, how much of them is simulated."""
+
+from collections.abc import Callable
+
+from annex_lab.programs import warm
+from annex_lab.sim.figures.figure import LEAST_SCALE, Choice
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.values import Value, of, over
+
+MACHINE = "haswell-1"
+ALLOCATORS = ("gperftools-marked",)
+UNIT, LIMIT = "mallacc", "mallacc-limit"
+POTENTIAL = ("mallacc.entries=32",)  # the paper's Figures 13 and 14
+MALLOC, ALLOCATOR = "malloc_user_cycles", "allocator_user_cycles"
+
+# Workload -> the scale of annex-lab sim.
+STRIDES = {warm.name_of(name): 0.0002 for name in warm.PAIRS}
+MICRO = STRIDES | {"gauss": 0.002, "gauss-free": 0.002, "antagonist": 0.02}
+MACRO = {"perl-hashes": 0.008, "xalan": 0.004, "xapian": 0.004, "sqlite3": 0.008, "espresso": 0.01, "cfrac": 0.002}
+SCALES = MICRO | MACRO
+
+
+def maker(
+    choice: Choice, allocator: str, hardware: str = "", settings: tuple[str, ...] = ()
+) -> Callable[[str, int], Spec]:
+    def run(workload: str, seed: int) -> Spec:
+        scale = max(LEAST_SCALE, choice.scales[workload] * choice.scale_factor)
+        return Spec(workload, allocator, 1, seed, scale, MACHINE, hardware, settings)
+
+    return run
+
+
+def time(choice: Choice, allocator: str, metric: str, hardware: str, settings: tuple[str, ...] = ()) -> Value:
+    """Cycles of that, over those of the same allocator in software."""
+    return over(of(maker(choice, allocator, hardware, settings), metric), of(maker(choice, allocator), metric))

@@ -1,0 +1,44 @@
+"""Figures 13 and 14: time in the allocator, and in malloc, beside the limit study."""
+
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.mallacc import paper
+from annex_lab.sim.figures.mallacc.common import ALLOCATOR, LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker, time
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.values import MEAN, Column, Results, cells, in_panel
+
+
+def _runs(choice: Choice) -> list[Spec]:
+    made = []
+    for name in choice.allocators:
+        for hardware, settings in (("", ()), (UNIT, POTENTIAL), (UNIT, ()), (LIMIT, ())):
+            made += each(maker(choice, name, hardware, settings), choice.of(MACRO), choice.seeds)
+    return made
+
+
+def _of(metric: str, known: float, limit: float | None):
+    def made(choice: Choice, results: Results) -> list[Cell]:
+        found = []
+        for name in choice.allocators:
+            columns = [
+                Column("32 entries", time(choice, name, metric, UNIT, POTENTIAL), {MEAN: known}, paper.FROM),
+                Column("16 entries", time(choice, name, metric, UNIT)),
+                Column("limit", time(choice, name, metric, LIMIT), {MEAN: limit} if limit else {}, paper.FROM),
+            ]
+            for column in columns:
+                found += cells(results, column, choice.of(MACRO), choice.seeds, in_panel(name))
+        return found
+
+    return made
+
+
+READS = "Cycles over those of the same allocator in software, without the kernel's; the paper has other workloads."
+FIGURE_13 = Figure(
+    "13",
+    "Time in the allocator",
+    READS,
+    _runs,
+    _of(ALLOCATOR, paper.ALLOCATOR, paper.ALLOCATOR_LIMIT),
+    unit="over software",
+)
+FIGURE_14 = Figure("14", "Time in malloc", READS, _runs, _of(MALLOC, paper.MALLOC, None), unit="over software")
