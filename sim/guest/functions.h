@@ -12,8 +12,8 @@
 namespace annex::sim {
 
 // kClear: calloc, which allocates and clears. kAlign: those that are given an alignment, or have one of a page.
-// kAllocateInto: posix_memalign, whose result goes to memory. kReallocateArray: reallocarray, of two factors. kMarker: none of
-// them, but a place in the allocator's code that is marked (decode/markers.h).
+// kAllocateInto: posix_memalign, whose result goes to memory. kReallocateArray: reallocarray, of two factors. kMarker:
+// none of them, but a place in the allocator's code that is marked (decode/markers.h).
 enum class Function : uint8_t {
   kNone,
   kAllocate,
