@@ -63,7 +63,7 @@ class MallocCache {
     uint64_t least = 0;  // key
     uint64_t most = 0;
     SizeClass of;
-    Blocks blocks;
+    Blocks blocks = {};
     Cycles blocked_until = 0;
     uint64_t used = 0;
   };

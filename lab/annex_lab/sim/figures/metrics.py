@@ -49,12 +49,6 @@ def _page_walks(part: dict) -> float:
     return sum(sum(core["stlb"]["misses"].values()) for core in part["memory"]["cores"])
 
 
-def _in_functions(part: dict, names: tuple[str, ...]) -> float:
-    """Cycles between entry and return of these, without the kernel's."""
-    functions = part["allocator"]["functions"]
-    return sum(functions[name]["cycles"] - functions[name]["kernel_cycles"] for name in names)
-
-
 METRICS: dict[str, Callable[[dict], float]] = {
     "cycles": lambda part: part["cycles"],  # from start to end
     "instructions": lambda part: part["instructions"],
@@ -68,8 +62,6 @@ METRICS: dict[str, Callable[[dict], float]] = {
     "l2_misses": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in BLAMES),
     "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
     "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
-    "malloc_user_cycles": lambda part: _in_functions(part, ("allocate",)),
-    "allocator_user_cycles": lambda part: _in_functions(part, ("allocate", "free", "reallocate", "other")),
     ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
@@ -107,6 +99,15 @@ def _support(part: dict) -> dict:
     }
 
 
+def _calls(part: dict) -> dict:
+    """Cycles between entry and return of the allocator's functions, without the kernel's."""
+    own = {
+        name: float(function["cycles"] - function["kernel_cycles"])
+        for name, function in part["allocator"].get("functions", {}).items()
+    }
+    return {"malloc_user_cycles": own["allocate"], "allocator_user_cycles": sum(own.values())} if own else {}
+
+
 def _mallacc(part: dict) -> dict:
     """Of a run with malloc caches."""
     unit = part.get("mallacc")
@@ -114,4 +115,10 @@ def _mallacc(part: dict) -> dict:
 
 
 def measure(part: dict) -> dict:
-    return {name: float(of(part)) for name, of in METRICS.items()} | _support(part) | _mallacc(part) | energy(part)
+    return (
+        {name: float(of(part)) for name, of in METRICS.items()}
+        | _support(part)
+        | _calls(part)
+        | _mallacc(part)
+        | energy(part)
+    )
