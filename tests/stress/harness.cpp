@@ -3,17 +3,14 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <memory>
-#include <thread>
 #include <vector>
 
 namespace annex_test {
 namespace {
 
 constexpr std::size_t kStack = 512 * 1024;
-constexpr int kTries = 100;  // 10 ms apart
 
 void* run(void* argument) {
   const std::unique_ptr<std::function<void()>> body(static_cast<std::function<void()>*>(argument));
@@ -29,10 +26,8 @@ Thread::Thread(std::function<void()> body) {
   pthread_attr_setstacksize(&attributes, kStack);
   auto* copy = new std::function<void()>(std::move(body));
   int error = pthread_create(&thread_, &attributes, run, copy);
-  // Under a limit the stack may not fit beside free memory that the allocator keeps until it is due, or that a support
-  // thread has not taken in yet.
-  for (int i = 0; error == EAGAIN && i < kTries; ++i) {
-    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  if (error == EAGAIN) {
+    // Under a limit the stack may not fit beside free memory that the allocator keeps until it is due.
     annex_purge();
     error = pthread_create(&thread_, &attributes, run, copy);
   }
