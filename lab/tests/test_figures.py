@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import functools
 import json
 import os
 import signal
@@ -614,7 +615,9 @@ TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1",
 @simulated
 def test_a_small_figure_goes_on_after_ctrl_c(tmp_path):
     command = [sys.executable, "-m", "annex_lab.cli", "figures", "speedmalloc", *TINY, "--out", str(tmp_path)]
-    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Whoever runs the tests in the background may have SIGINT ignored, which children inherit.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     until = time.monotonic() + 120
     while not list(tmp_path.rglob("16t-*.json")) and time.monotonic() < until:
         time.sleep(0.05)
