@@ -6,6 +6,7 @@ import pytest
 import simulator
 from test_sim import THREADS, Simulator
 
+from annex_lab import paths
 from annex_lab.sim import invariants
 
 pytestmark = simulator.needed
@@ -27,8 +28,10 @@ def check_invariants(results: dict) -> None:
     assert results["violations"] == []
 
 
-@pytest.mark.parametrize("allocator", ["glibc", "annex", "jemalloc"])
+@pytest.mark.parametrize("allocator", ["glibc", "annex", "tcmalloc", "jemalloc", "mimalloc3"])
 def test_small_blocks_are_served_and_again_the_same(sim, allocator):
+    if allocator in ("tcmalloc", "mimalloc3") and not (paths.PEERS / f"{allocator}.so").exists():
+        pytest.skip(f"peers/build {allocator} has not been run")  # it takes longer than a run may
     program = sim.compiled(THREADS)
     runs = [sim("--allocator", allocator, "--threads", 4, "--", program, "{threads}") for _ in range(2)]
     (first, one), (_, two) = runs

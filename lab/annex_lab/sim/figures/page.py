@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from annex_lab.html import palette, text
 from annex_lab.sim.figures import write as files
-from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Figure, Paper
 
 
@@ -33,13 +32,6 @@ class Shown:
     panels: list[Panel]  # none: it is not made
 
 
-def _panel(title: str, cells: list[Cell]) -> Panel:
-    series = list(dict.fromkeys(cell.series for cell in cells))
-    rows = list(dict.fromkeys(cell.row for cell in cells))
-    at = {(cell.row, cell.series): cell for cell in cells}
-    return Panel(title, series, [(row, [files.shown(at.get((row, name)), "") for name in series]) for row in rows])
-
-
 def _shown(paper: Paper, figure: Figure, folder: Path) -> Shown:
     csv, svg = folder / f"{figure.name}.csv", folder / f"{figure.name}.svg"
     cells = files.read_csv(csv) if csv.exists() else []
@@ -55,8 +47,8 @@ def _shown(paper: Paper, figure: Figure, folder: Path) -> Shown:
         figure.missing() or ("" if cells else "not made yet"),
         picture,
         [
-            _panel(name, [cell for cell in cells if cell.panel == name])
-            for name in dict.fromkeys(c.panel for c in cells)
+            Panel(panel, *files.grid([cell for cell in cells if cell.panel == panel], bold=""))
+            for panel in dict.fromkeys(cell.panel for cell in cells)
         ],
     )
 

@@ -77,12 +77,18 @@ def shown(cell: Cell | None, bold: str = "**") -> str:
     return text
 
 
-def _panel(panel: str, cells: list[Cell]) -> list[str]:
+def grid(cells: list[Cell], bold: str = "**") -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Of a panel: its series, and each row with a text for each of them."""
     series = list(dict.fromkeys(cell.series for cell in cells))
     rows = list(dict.fromkeys(cell.row for cell in cells))
     at = {(cell.row, cell.series): cell for cell in cells}
+    return series, [(row, [shown(at.get((row, name)), bold) for name in series]) for row in rows]
+
+
+def _panel(panel: str, cells: list[Cell]) -> list[str]:
+    series, rows = grid(cells)
     lines = [f"## {panel}", "", *table_head(["", *series])]
-    lines += [table_row([row, *(shown(at.get((row, name))) for name in series)]) for row in rows]
+    lines += [table_row([row, *texts]) for row, texts in rows]
     return [*lines, ""]
 
 
