@@ -2,7 +2,10 @@
 // Stands for: alloc-test (No Bugs Hare, ithare.com 2018), used by the mimalloc, BatchIt and SpeedMalloc papers as
 // "simulating real-world loads": mostly small blocks, a long tail of large ones, every byte of a block written and
 // read.
+//
+// A run with less work has a smaller table, so that it is still at work in it, and not only fills it.
 
+#include <algorithm>
 #include <cmath>
 
 #include "block.h"
@@ -40,7 +43,9 @@ uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size) {
       memset(slot.data, static_cast<int>(step & 0xff), slot.size);
     }
   }
-  for (Slot& slot : table) free(slot.data);
+  for (Slot& slot : table) {
+    if (slot.data != nullptr) free(slot.data);
+  }
   return sum;
 }
 
@@ -49,10 +54,12 @@ uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Random slots, Pareto sizes (alloc-test).");
   const uint32_t threads = options.threads();
-  const uint32_t slots = options.count("--slots", 200000, "slots in each thread's table");
+  const uint32_t most_slots =
+      options.count("--slots", 200000, "slots in each thread's table, at least 5 steps for each");
   const uint64_t steps = options.work("--steps", 10000000, "slots that each thread visits");
   const uint32_t max_size = options.count("--max", 65536, "largest block in bytes");
   options.done();
+  const auto slots = static_cast<uint32_t>(std::clamp<uint64_t>(steps / 5, 1, most_slots));
 
   std::vector<uint64_t> sums(threads);
   const double seconds = workload::seconds_of(

@@ -4,6 +4,10 @@
 // Each slot of a thread's table holds a block of random size. A thread frees the block of a random slot and allocates a
 // new one there, many times; then it starts its successor, which inherits the table, and ends. So blocks live on after
 // the thread that allocated them, and are freed by its descendants.
+//
+// A run with less work has fewer slots and generations, so that it still mostly replaces blocks.
+
+#include <algorithm>
 
 #include "block.h"
 
@@ -44,12 +48,16 @@ void generation(Lineage& lineage) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Server threads that hand their blocks to successors (Larson).");
   const uint32_t threads = options.threads();
-  const uint32_t slots = options.count("--slots", 5000, "blocks that a lineage holds at a time");
+  const uint32_t most_slots =
+      options.count("--slots", 5000, "blocks that a lineage holds at a time, at least 40 replacements for each");
   g_min_size = options.count("--min", 8, "smallest block in bytes");
   g_max_size = options.count("--max", 1000, "largest block in bytes");
-  const uint32_t generations = options.count("--generations", 50, "successive threads of a lineage");
+  const uint32_t most_generations =
+      options.count("--generations", 50, "successive threads of a lineage, at least 4 replacements of a slot for each");
   const uint64_t replacements = options.work("--replacements", 28000000, "blocks replaced by a lineage in all");
   options.done();
+  const auto slots = static_cast<uint32_t>(std::clamp<uint64_t>(replacements / 40, 1, most_slots));
+  const auto generations = static_cast<uint32_t>(std::clamp<uint64_t>(replacements / slots / 4, 1, most_generations));
   g_replacements = replacements / generations;
 
   std::vector<Lineage> lineages;

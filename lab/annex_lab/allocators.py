@@ -196,6 +196,16 @@ def expand(names: Iterable[str]) -> list[str]:
 
 def build_missing(names: list[str]) -> None:
     """Has peers/build make those peers that are not there yet; what cannot be made is left for find() to say."""
+    if not _missing(names):
+        return
+    with native.alone():
+        missing = _missing(names)  # another process may have made them while this one waited
+        if missing:
+            subprocess.run([str(paths.ROOT / "peers" / "build"), *missing], stdout=sys.stderr, check=False)
+
+
+def _missing(names: list[str]) -> list[str]:
+    """What peers/build is to make for these allocators."""
     missing = []
     for name in expand(names):
         if name not in PEERS + VARIANTS:
@@ -204,9 +214,7 @@ def build_missing(names: list[str]) -> None:
             find(name)
         except Unavailable:
             missing.append(VARIANTS_OF[name].base if name in VARIANTS else name)
-    if missing:
-        command = [str(paths.ROOT / "peers" / "build"), *dict.fromkeys(missing)]
-        subprocess.run(command, stdout=sys.stderr, check=False)
+    return list(dict.fromkeys(missing))
 
 
 def page_policy(allocator: Allocator) -> str:

@@ -1,6 +1,12 @@
-"""Compiles what the lab needs in C and C++: the runner, the toucher, the timer of calls, the workloads."""
+"""Compiles what the lab needs in C and C++: the runner, the toucher, the timer of calls, the workloads.
 
+One process at a time does so: figures begin with several runs at once, and each finds that the same is missing.
+"""
+
+import contextlib
+import fcntl
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from annex_lab import paths
@@ -8,6 +14,15 @@ from annex_lab import paths
 
 class BuildFailed(Exception):
     pass
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """No other process is in here meanwhile."""
+    paths.BENCH.mkdir(parents=True, exist_ok=True)
+    with open(paths.BENCH / "building", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def _run(command: list[str]) -> None:
@@ -20,9 +35,9 @@ def _compiled(name: str, output: str, flags: list[str]) -> Path:
     """native/NAME.c compiled, where what is there is older than any of the sources (NAME.c, and headers of its own)."""
     sources = sorted((paths.PACKAGE / "native").glob(f"{name}*.[ch]"))
     binary = paths.BENCH / output
-    if not binary.exists() or any(binary.stat().st_mtime < source.stat().st_mtime for source in sources):
-        paths.BENCH.mkdir(parents=True, exist_ok=True)
-        _run(["cc", "-O2", "-Wall", *flags, str(paths.PACKAGE / "native" / f"{name}.c"), "-o", str(binary)])
+    with alone():
+        if not binary.exists() or any(binary.stat().st_mtime < source.stat().st_mtime for source in sources):
+            _run(["cc", "-O2", "-Wall", *flags, str(paths.PACKAGE / "native" / f"{name}.c"), "-o", str(binary)])
     return binary
 
 
@@ -63,18 +78,9 @@ def floor() -> Path:
 def workloads() -> Path:
     """The folder with the workload programs, built if need be, apart from the library's own build."""
     build = paths.BENCH / "workloads"
-    if not (build / "build.ninja").exists():
-        _run(
-            [
-                "cmake",
-                "-G",
-                "Ninja",
-                "-S",
-                str(paths.ROOT / "workloads"),
-                "-B",
-                str(build),
-                "-DCMAKE_BUILD_TYPE=Release",
-            ]
-        )
-    _run(["cmake", "--build", str(build)])
+    configure = ["cmake", "-G", "Ninja", "-S", str(paths.ROOT / "workloads"), "-B", str(build)]
+    with alone():
+        if not (build / "build.ninja").exists():
+            _run([*configure, "-DCMAKE_BUILD_TYPE=Release"])
+        _run(["cmake", "--build", str(build)])
     return build / "workloads"

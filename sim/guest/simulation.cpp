@@ -12,6 +12,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       lock_step_(lock_step),
       bracket_(bracket),
       memory_(machine_),
+      other_work_(machine_.program.work),
       scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
                  *this),
       turns_(scheduler_, attention_),
@@ -109,7 +110,7 @@ Cycles in_kernel(const Core& core) {
 void Simulation::charge(GuestThread& thread, Address next) {
   const Block& block = thread.pending->block;
   thread.core->run(block, thread.accesses, next, thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
-  follow_calls(thread);
+  if (follow_calls(thread)) other_work_.after_call(*thread.core, next);
   order(thread, *thread.pending);
   thread.accesses.clear();
   thread.pending = nullptr;
@@ -214,6 +215,7 @@ void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& blo
   if (!call->recording) return offload_->over(*call, core);
   if (!offload_->served(*call, core)) {
     communications_ = memory_.communications();
+    other_work_.after_call(core, block.block.start);
     return;
   }
   Unit& unit = offload_->unit_of(*call);
@@ -227,6 +229,7 @@ void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& blo
     when = when_decided(thread, block, unit, [&] { return unit.answer(number); });
   }
   offload_->answer(*call, core, when, data, block.block.start);
+  other_work_.after_call(core, block.block.start);
   communications_ = memory_.communications();
 }
 

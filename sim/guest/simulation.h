@@ -28,6 +28,7 @@
 #include "guest/futexes.h"
 #include "guest/marked_steps.h"
 #include "guest/offload.h"
+#include "guest/other_work.h"
 #include "guest/restartable.h"
 #include "guest/scheduler.h"
 #include "guest/turns.h"
@@ -231,6 +232,7 @@ class Simulation final : private Clock {
   std::vector<Waiter*> waiters_;
   std::unique_ptr<Offload> offload_;    // where the machine has a unit for it
   std::unique_ptr<MarkedSteps> steps_;  // the same
+  OtherWork other_work_;
   Scheduler scheduler_;
   std::atomic<bool> attention_{false};  // the running thread should look around
   std::atomic<bool> asked_{false};      // for the observer

@@ -378,6 +378,18 @@ struct SupportCoreParameters {
   }
 };
 
+// What the program does beside what is in it, for experiments: sim/guest/other_work.h.
+struct ProgramParameters {
+  uint32_t work = 0;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("work", self.work, 0, 1000000, "instructions",
+          "that a thread runs after each of the allocator's calls, beside the program's own",
+          "an experiment, of no paper");
+  }
+};
+
 // A unit that serves calls in a fixed time: sim/hardware/fixed_time.h.
 struct FixedTimeParameters {
   uint32_t units = 0;
@@ -536,6 +548,7 @@ struct Machine : CoreKind {
   DramParameters dram;
   PageParameters pages;
   SystemParameters system;
+  ProgramParameters program;
   SupportCoreParameters support_core;
   FixedTimeParameters fixed_time;
   MementoParameters memento;
@@ -572,6 +585,7 @@ struct Machine : CoreKind {
     visit("dram", self.dram, "memory");
     visit("pages", self.pages, "page walks and faults");
     visit("system", self.system, "what the kernel takes");
+    visit("program", self.program, "what the program does beside what is in it");
     visit("support_core", self.support_core, "a core that runs the allocator's calls for the others; and its kind");
     visit("fixed_time", self.fixed_time, "a unit that serves the allocator's calls in a fixed time");
     visit("memento", self.memento, "object allocators of Memento+ at the cores");

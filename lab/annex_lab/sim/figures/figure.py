@@ -1,8 +1,8 @@
 """What a figure is: the runs that it needs, the cells that come of them, how it is drawn."""
 
 import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from annex_lab.sim import machines
 from annex_lab.sim.figures.cells import Cell
@@ -21,6 +21,9 @@ class Choice:
     workloads: tuple[str, ...] = ()  # only these; none: all
     seeds: tuple[int, ...] = (1, 2, 3)
     scale_factor: float = 1.0
+    other_work: Mapping[str, int] = field(
+        default_factory=dict
+    )  # by workload: instructions after each call, beside its own
 
     def of(self, workloads: Iterable[str]) -> list[str]:
         return [name for name in workloads if not self.workloads or name in self.workloads]
@@ -32,6 +35,8 @@ class Choice:
         self, workload: str, allocator: str, threads: int, seed: int, hardware: str = "", settings: tuple[str, ...] = ()
     ) -> Spec:
         scale = max(LEAST_SCALE, self.scales[workload] * self.scale_factor)
+        if self.other_work.get(workload):
+            settings = (*settings, f"program.work={self.other_work[workload]}")
         return Spec(workload, allocator, threads, seed, scale, machines.for_threads(threads), hardware, settings)
 
     def maker(

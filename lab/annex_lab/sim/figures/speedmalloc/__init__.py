@@ -3,10 +3,12 @@
 from annex_lab.sim.figures.figure import Paper
 from annex_lab.sim.figures.speedmalloc import common
 from annex_lab.sim.figures.speedmalloc.costs import FIGURE_10, FIGURE_11, FIGURE_12
+from annex_lab.sim.figures.speedmalloc.density import DENSITY
 from annex_lab.sim.figures.speedmalloc.energy import FIGURE_13
 from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
 from annex_lab.sim.figures.speedmalloc.memento import MEMENTO_PLUS
+from annex_lab.sim.figures.speedmalloc.queue_order import QUEUE_ORDER
 from annex_lab.sim.figures.speedmalloc.scaling import SCALING
 from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
@@ -25,6 +27,8 @@ FIGURES = [
     FIGURE_15,
     FIGURE_16,
     FIGURE_17,
+    DENSITY,
+    QUEUE_ORDER,
     SHARE_OF_ALLOCATION,
     SCALING,
     EVERY_ALLOCATOR,

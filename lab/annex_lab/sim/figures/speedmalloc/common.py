@@ -30,7 +30,7 @@ MULTI = {
     "sh6bench": 0.0002,
     "sh8bench": 0.0002,
     "mstress": 0.0005,
-    "alloc-test": 0.0003,
+    "alloc-test": 0.001,
     "gap-bfs": 0.01,
     "gap-bc": 0.01,
     "nas-dc": 0.002,

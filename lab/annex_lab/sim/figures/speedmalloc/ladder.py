@@ -35,7 +35,7 @@ LADDER_OF = "tcmalloc"  # the paper's is relative to it
 OVER_EACH = f"{offloaded(OURS)}, over each in software"
 
 
-def _runs(choice: Choice) -> list[Spec]:
+def runs_of(choice: Choice) -> list[Spec]:
     workloads, made = choice.of(MULTI), []
     for name in choice.allocators:
         for hardware in ("", SUPPORT, *RUNGS[:-1]):
@@ -77,7 +77,7 @@ def _order(choice: Choice, results: Results, name: str, panel: str) -> Cell:
     return Cell(panel, name, "workloads", by_mean, least, most, note=f"of {len(workloads)}")
 
 
-def _cells(choice: Choice, results: Results) -> list[Cell]:
+def cells_of(choice: Choice, results: Results) -> list[Cell]:
     workloads, found = choice.of(MULTI), []
     for name in choice.allocators:
         columns = [_rung(choice, name, hardware) for hardware in RUNGS]
@@ -97,6 +97,10 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     return found + [_order(choice, results, name, panel) for panel in ORDERS for name in choice.allocators]
 
 
+def is_pictured(panel: str) -> bool:
+    return panel not in ORDERS
+
+
 FIGURE_17 = Figure(
     "17",
     "From an idle core to the support core",
@@ -104,8 +108,8 @@ FIGURE_17 = Figure(
     "asked by the support core's signals; -queues: with its queues, too; speedmalloc: the small core. The paper says "
     "that IC-Malloc cannot outperform TCMalloc, and gives no number. The order is kept where no step, of those that "
     "the paper has, is more than 1 % back: of the seeds' means, and in parentheses of single seeds.",
-    _runs,
-    _cells,
+    runs_of,
+    cells_of,
     unit="speedup over software",
-    pictured=lambda panel: panel not in ORDERS,
+    pictured=is_pictured,
 )

@@ -16,6 +16,19 @@ SPEEDMALLOC = {
     "gap-bc": 1.20,
     "nas-dc": 1.64,
 }
+# Table 3: the allocator's part of all instructions.
+SHARES = {
+    "larson": 0.0599,
+    "xmalloc": 0.0245,
+    "cache-scratch": 0.0262,
+    "sh6bench": 0.0555,
+    "sh8bench": 0.0722,
+    "mstress": 0.0546,
+    "alloc-test": 0.0391,
+    "gap-bfs": 0.0307,
+    "gap-bc": 0.0037,
+    "nas-dc": 0.0694,
+}
 OVER_JEMALLOC = {
     "jemalloc": dict.fromkeys(SPEEDMALLOC, 1.0),
     "tcmalloc": {name: pair[0] for name, pair in table3.PAPER.items()},

@@ -1,0 +1,67 @@
+"""Figure 17 once more where calls are as dense as in the paper's Table 3: other work is added after each of them."""
+
+from dataclasses import replace
+
+from annex_lab.sim.figures import metrics
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice, Figure
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.speedmalloc import ladder, paper
+from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, table
+from annex_lab.sim.figures.values import AVERAGE, Column, Results, in_panel, of, over
+
+SHARE = "allocator's share of instructions in software, per cent"
+# Other work makes runs long; so there is less of the program's own.
+SCALES = MULTI | {
+    "larson": 0.0002,
+    "xmalloc": 0.0002,
+    "sh6bench": 0.0001,
+    "mstress": 0.0003,
+    "gap-bfs": 0.002,
+    "gap-bc": 0.002,
+}
+# Instructions after each call: those with which jemalloc's share in software is the table's, (A / share - T) / calls of
+# a run without them that has T instructions, A of them the allocator's. cache-scratch has that share without any.
+OTHER_WORK = {
+    "larson": 1404,
+    "xmalloc": 4523,
+    "sh6bench": 994,
+    "sh8bench": 653,
+    "mstress": 4593,
+    "alloc-test": 1357,
+    "gap-bfs": 1517,
+    "gap-bc": 21552,
+    "nas-dc": 1520,
+}
+
+
+def _thinned(choice: Choice) -> Choice:
+    return replace(choice, scales=choice.scales | SCALES, other_work=OTHER_WORK)
+
+
+def _runs(choice: Choice) -> list[Spec]:
+    return ladder.runs_of(_thinned(choice))
+
+
+def _cells(choice: Choice, results: Results) -> list[Cell]:
+    thinned, found = _thinned(choice), []
+    for name in choice.allocators:
+        run = thinned.maker(name, MANY)
+        share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
+        column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, per_cent=True)
+        found += table(thinned, results, [column], choice.of(MULTI), in_panel(SHARE))
+    return found + ladder.cells_of(thinned, results)
+
+
+DENSITY = Figure(
+    "density",
+    "Figure 17 where calls are as dense as in Table 3",
+    "As Figure 17, with other work after each call of the allocator: so many instructions in registers, the same under "
+    "all allocators, that the allocator's share of instructions is the one in the paper's Table 3 under jemalloc. What "
+    "differs from Figure 17 is of the density of calls alone.",
+    _runs,
+    _cells,
+    unit="speedup over software, or share",
+    pictured=ladder.is_pictured,
+    kind="",
+)
