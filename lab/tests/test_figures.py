@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from annex_lab import cli
 from annex_lab.sim import machines, run
 from annex_lab.sim.figures import metrics, runner, values, write
-from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
+from annex_lab.sim.figures.cells import ABOVE, BEHIND, COUNT, Cell
 from annex_lab.sim.figures.cli import shared
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.papers import PAPERS
@@ -347,7 +347,7 @@ def test_the_share_of_allocation_has_its_speedups_beside_it():
         allocator_instructions=lambda spec: 30,
     )
     cells = BY_NAME["share"].cells(asked, measured)
-    assert at(cells, share.SHARE, "300", "annex").ours == 0.03
+    assert at(cells, share.SHARES, "300", "annex").ours == 0.03
     assert at(cells, "speedup on the support core, over itself in software", "300", "annex").ours == 1.2
     assert len(cells) == 3 * 6
 
@@ -550,7 +550,7 @@ def test_a_number_that_is_missing_is_said(figures, monkeypatch, tmp_path):
 
 
 def test_what_is_written_as_numbers_is_read_back(tmp_path):
-    whole = Cell("a", "b", "c", 1.5, 1, 2, 1.25, 1.75, 3, "Table 1", 2, BEHIND, "why", True)
+    whole = Cell("a", "b", "c", 1.5, 1, 2, 1.25, 1.75, 3, "Table 1", 2, BEHIND, "why", COUNT)
     bare = Cell("a", "b", "d", None, note="not run")
     write.as_csv(BY_NAME["9"], [whole, bare], tmp_path / "9.csv")
     assert write.read_csv(tmp_path / "9.csv") == [whole, bare]

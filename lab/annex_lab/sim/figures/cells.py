@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 ABOVE = "faster than calls that cost nothing"  # a defect
+RATIO, SHARE, COUNT = "", "share", "count"  # what a number is; a share is between 0 and 1
 BEHIND = "slower than in software"  # a queue, or a defect
 
 
@@ -21,7 +22,7 @@ class Cell:
     bound: float | None = None  # the same where calls cost nothing beside the signals
     flag: str = ""
     note: str = ""  # why there is no number, or what it is a mean of
-    per_cent: bool = False
+    unit: str = ""  # RATIO, SHARE or COUNT
 
     @property
     def deviation(self) -> float | None:

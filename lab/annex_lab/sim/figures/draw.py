@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Figure
 
 COLUMNS = 4  # of small pictures of lines
@@ -120,7 +120,7 @@ def draw(figure: Figure, cells: list[Cell], file: Path) -> None:
             axes.grid(axis="y", color="#dddddd", linewidth=0.6)
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
-            if any(cell.per_cent for cell in here):
+            if any(cell.unit == SHARE for cell in here):
                 axes.yaxis.set_major_formatter("{x:.0%}")
             else:
                 axes.axhline(1, color="#999999", linewidth=0.7, zorder=0.5)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from annex_lab import stats
-from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
+from annex_lab.sim.figures.cells import ABOVE, BEHIND, RATIO, Cell
 from annex_lab.sim.figures.runs import Spec
 
 MEAN = "geometric mean"
@@ -82,7 +82,7 @@ class Column:
     paper_from: str = ""
     mean: str = MEAN
     bounds: Bounds | None = None
-    per_cent: bool = False
+    unit: str = RATIO
 
 
 Place = Callable[[str], tuple[str, str]]  # panel and row of a workload, or of the mean
@@ -169,5 +169,5 @@ def cells(results: Results, column: Column, workloads: list[str], seeds: tuple[i
         panel, row = place(name)
         paper = column.paper.get(name)
         where = column.paper_from if paper is not None else ""
-        placed.append(replace(cell, panel=panel, row=row, paper=paper, paper_from=where, per_cent=column.per_cent))
+        placed.append(replace(cell, panel=panel, row=row, paper=paper, paper_from=where, unit=column.unit))
     return placed

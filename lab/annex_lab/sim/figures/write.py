@@ -5,14 +5,13 @@ from pathlib import Path
 
 from annex_lab.report import table_head, table_row
 from annex_lab.sim.figures import draw
-from annex_lab.sim.figures.cells import ABOVE, BEHIND, Cell
+from annex_lab.sim.figures.cells import ABOVE, BEHIND, COUNT, RATIO, SHARE, Cell
 from annex_lab.sim.figures.figure import Figure, Paper
 
 COLUMNS = (
     "figure", "panel", "row", "series", "ours", "seeds_low", "seeds_high", "low_95", "high_95",
     "paper", "paper_from", "deviation", "calls_for_nothing", "flag", "note", "unit",
 )  # fmt: skip
-PER_CENT = "share"  # written as a number between 0 and 1
 MARKS = {ABOVE: "!!", BEHIND: "(s)"}
 
 
@@ -28,12 +27,12 @@ def as_csv(figure: Figure, cells: list[Cell], file: Path) -> None:
             numbers = (cell.ours, cell.seeds_low, cell.seeds_high, cell.low_95, cell.high_95, cell.paper)
             place = (figure.name, cell.panel, cell.row, cell.series)
             after = (cell.paper_from, _exact(cell.deviation), _exact(cell.bound), cell.flag, cell.note)
-            after += (PER_CENT if cell.per_cent else "",)
+            after += (cell.unit,)
             rows.writerow([*place, *map(_exact, numbers), *after])
 
 
-def number(value: float, per_cent: bool) -> str:
-    return f"{100 * value:.1f} %" if per_cent else f"{value:.2f}"
+def number(value: float, unit: str) -> str:
+    return {SHARE: f"{100 * value:.1f} %", COUNT: f"{value:g}"}.get(unit, f"{value:.2f}")
 
 
 def read_csv(file: Path) -> list[Cell]:
@@ -48,7 +47,7 @@ def read_csv(file: Path) -> list[Cell]:
                 row["panel"], row["row"], row["series"], exact(row["ours"]), exact(row["seeds_low"]),
                 exact(row["seeds_high"]), exact(row["low_95"]), exact(row["high_95"]), exact(row["paper"]),
                 row["paper_from"], exact(row["calls_for_nothing"]), row["flag"], row["note"],
-                row.get("unit") == PER_CENT,
+                row.get("unit", RATIO),
             )
             for row in csv.DictReader(stream)
         ]  # fmt: skip
@@ -60,20 +59,20 @@ def shown(cell: Cell | None, bold: str = "**") -> str:
         return ""
     if cell.ours is None:
         return "-"
-    text = number(cell.ours, cell.per_cent)
+    text = number(cell.ours, cell.unit)
     apart = cell.seeds_low is not None and cell.seeds_high - cell.seeds_low > 0.005 * abs(cell.ours)
     if apart:
-        text += f" ({number(cell.seeds_low, cell.per_cent)} to {number(cell.seeds_high, cell.per_cent)})"
+        text += f" ({number(cell.seeds_low, cell.unit)} to {number(cell.seeds_high, cell.unit)})"
     if cell.low_95 is not None:
-        text = f"{bold}{text}{bold} [{number(cell.low_95, cell.per_cent)} to {number(cell.high_95, cell.per_cent)}]"
+        text = f"{bold}{text}{bold} [{number(cell.low_95, cell.unit)} to {number(cell.high_95, cell.unit)}]"
     if cell.note:
         text += f" {cell.note}"
     if cell.bound is not None:
-        text += f" ≤ {number(cell.bound, cell.per_cent)}"
+        text += f" ≤ {number(cell.bound, cell.unit)}"
     if cell.flag:
         text += f" {MARKS[cell.flag]}"
     if cell.paper is not None:
-        text += f"; paper {number(cell.paper, cell.per_cent)}, {100 * cell.deviation:+.0f} %"
+        text += f"; paper {number(cell.paper, cell.unit)}, {100 * cell.deviation:+.0f} %"
     return text
 
 

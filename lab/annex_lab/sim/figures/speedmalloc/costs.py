@@ -1,6 +1,6 @@
 """Figures 10 to 12, with 16 threads: L2 miss cycles, cycles of locked instructions, memory."""
 
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import RATIO, SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
@@ -26,7 +26,7 @@ def _by_series(choice: Choice, metric: str, whole: str) -> list[Column]:
         for name in choice.allocators:
             series = offloaded(name) if hardware else name
             value = over(_of(choice, name, metric, hardware), base)
-            columns.append(Column(series, value, mean=AVERAGE if part else MEAN, per_cent=part))
+            columns.append(Column(series, value, mean=AVERAGE if part else MEAN, unit=SHARE if part else RATIO))
     return columns
 
 
@@ -59,7 +59,7 @@ def _cells_10(choice: Choice, results: Results) -> list[Cell]:
             over(_of(choice, name, "l2_stalls_main"), _of(choice, name, "busy_main")),
             {MEAN: paper.L2_SHARE[name]} if name in paper.L2_SHARE else {},
             "6.2.2",
-            per_cent=True,
+            unit=SHARE,
         )
         for name in choice.allocators
     ]
@@ -86,7 +86,7 @@ def _saved(choice: Choice, mine: str, name: str, which: str) -> Column:
         {AVERAGE: paper.ATOMICS_SAVED[name]} if name in paper.ATOMICS_SAVED else {},
         "6.2.2",
         mean=AVERAGE,
-        per_cent=True,
+        unit=SHARE,
     )
 
 

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from annex_lab.sim.figures import metrics
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import ladder, paper
 from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, table
 from annex_lab.sim.figures.values import AVERAGE, Column, Results, in_panel, of, over
 
-SHARE = "allocator's share of instructions in software, per cent"
+SHARES = "allocator's share of instructions in software, per cent"
 # Other work makes runs long; so there is less of the program's own.
 SCALES = MULTI | {
     "larson": 0.0002,
@@ -48,8 +48,8 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     for name in choice.allocators:
         run = thinned.maker(name, MANY)
         share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
-        column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, per_cent=True)
-        found += table(thinned, results, [column], choice.of(MULTI), in_panel(SHARE))
+        column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
+        found += table(thinned, results, [column], choice.of(MULTI), in_panel(SHARES))
     return found + ladder.cells_of(thinned, results)
 
 

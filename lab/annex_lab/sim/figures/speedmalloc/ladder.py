@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable
 
 from annex_lab import stats
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import COUNT, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
@@ -74,7 +74,7 @@ def _order(choice: Choice, results: Results, name: str, panel: str) -> Cell:
     except Missing as why:
         return Cell(panel, name, "workloads", None, note=str(why))
     least, most = min(by_seed.values()), max(by_seed.values())
-    return Cell(panel, name, "workloads", by_mean, least, most, note=f"of {len(workloads)}")
+    return Cell(panel, name, "workloads", by_mean, least, most, note=f"of {len(workloads)}", unit=COUNT)
 
 
 def cells_of(choice: Choice, results: Results) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 from annex_lab.programs import spaced
 from annex_lab.sim.figures import metrics
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc.common import MANY, SPACED, SUPPORT, bound_runs, bounds, speedup, table
@@ -10,7 +10,7 @@ from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_row,
 
 BIG = "ic-malloc-queues"
 ON = {SUPPORT: "on the support core", BIG: "on an idle main core with its queues"}
-SHARE = "allocator's share of instructions in software, per cent"
+SHARES = "allocator's share of instructions in software, per cent"
 
 
 def _runs(choice: Choice) -> list[Spec]:
@@ -34,7 +34,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     for name in choice.allocators:
         run = choice.maker(name, MANY)
         share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
-        found += _by_steps(choice, results, Column(name, share, mean=AVERAGE, per_cent=True), SHARE)
+        found += _by_steps(choice, results, Column(name, share, mean=AVERAGE, unit=SHARE), SHARES)
         for hardware, what in ON.items():
             value = speedup(choice, name, name, MANY, hardware)
             column = Column(name, value, mean=MEAN, bounds=bounds(choice, name, name, MANY))

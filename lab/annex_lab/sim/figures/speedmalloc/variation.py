@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from annex_lab import stats
 from annex_lab.sim.campaign import count_of
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
@@ -76,7 +76,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
                     over(of(run, metric), of(run, whole)),
                     {workload: known} if threads == MANY else {},
                     "Figure 1's caption",
-                    per_cent=True,
+                    unit=SHARE,
                 )
                 place = in_row(count_of(threads, "thread"), panel)
                 found.append(table(choice, results, [column], [workload], place, threads)[0])
