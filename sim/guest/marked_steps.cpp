@@ -53,12 +53,13 @@ MarkedSteps::Who MarkedSteps::who_does(MarkerKind begin) const {
   return who == "unit" && parameters_.entries > 0 ? Who::kUnit : Who::kSoftware;
 }
 
-bool MarkedSteps::come_to(MarkedStep& step, const Block& block, GuestRegisters registers, Core& core, Origin origin) {
+bool MarkedSteps::come_to(MarkedStep& step, const Block& block, GuestRegisters registers, Core& core, Origin origin,
+                          Call* captured) {
   if (step.again == block.start) {
     step.again = 0;
     return step.left_out;
   }
-  if (step.core != core.index()) {
+  if (captured == nullptr && step.core != core.index()) {
     if (step.core != ~0u) units_[core.index()].flush();
     step.core = core.index();
   }
@@ -66,10 +67,9 @@ bool MarkedSteps::come_to(MarkedStep& step, const Block& block, GuestRegisters r
   const auto operand = [&](Register in) { return Operand{in, registers[in - kFirstInteger]}; };
   const Operand first = operand(block.marker.first);
   const Operand second = operand(block.marker.second);
-  const Mallacc::Place place = {core, block.start, origin};
+  const Mallacc::Place place = {core, block.start, origin, captured};
   if (is_begin(kind)) {
     step.begun = kind;
-    step.done = 0;
     step.size_class.reset();
     step.blocks.reset();
     step.left_out = begin(step, kind, place, first, second);
@@ -117,16 +117,12 @@ bool MarkedSteps::begin(MarkedStep& step, MarkerKind kind, const Mallacc::Place&
   }
   switch (kind) {
     case MarkerKind::kSizeBegin: {
-      const auto answer = unit.look_up(place, first);
-      step.size_class = answer.found;
-      step.done = answer.done;
-      return answer.found.has_value();
+      step.size_class = unit.look_up(place, first).found;
+      return step.size_class.has_value();
     }
     case MarkerKind::kPopBegin: {
-      const auto answer = unit.pop(place, first);
-      step.blocks = answer.found;
-      step.done = answer.done;
-      return answer.found.has_value();
+      step.blocks = unit.pop(place, first).found;
+      return step.blocks.has_value();
     }
     case MarkerKind::kPushBegin:
       unit.push(place, first, second);
@@ -141,7 +137,7 @@ void MarkedSteps::end(MarkedStep& step, MarkerKind kind, const Mallacc::Place& p
   if (step.begun == MarkerKind::kSizeBegin) {
     end_size(step, kind, place, first, second);
   } else if (step.begun == MarkerKind::kPopBegin) {
-    end_pop(step, kind, place.core, first, second);
+    end_pop(step, kind, place, first, second);
   }
 }
 
@@ -171,17 +167,18 @@ void MarkedSteps::end_size(const MarkedStep& step, MarkerKind kind, const Mallac
     unit.learn(step.size, is, kept.value);
   }
   if (who == Who::kSoftware) return;
-  has(place.core, step, number);
-  if (knows_bytes) has(place.core, step, bytes);
+  has(place, step.begun, number);
+  if (knows_bytes) has(place, step.begun, bytes);
 }
 
-void MarkedSteps::end_pop(const MarkedStep& step, MarkerKind kind, Core& core, Operand head, Operand next) {
+void MarkedSteps::end_pop(const MarkedStep& step, MarkerKind kind, const Mallacc::Place& place, Operand head,
+                          Operand next) {
   const bool empty = kind == MarkerKind::kPopLeft;
   if (step.blocks) wrong_answers_ += empty || step.blocks->head != head.value || step.blocks->next != next.value;
   const bool free = who_does(MarkerKind::kPopBegin) == Who::kFree;
   if (empty || (!free && !step.blocks)) return;
-  has(core, step, head);
-  has(core, step, next);
+  has(place, step.begun, head);
+  has(place, step.begun, next);
 }
 
 void MarkedSteps::describe(nlohmann::json& out) const {

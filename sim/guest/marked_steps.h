@@ -12,6 +12,9 @@
 // A step that is `free` (Mallacc 5, limit study: "simply ignored by performance simulation") costs nothing, and its
 // results are there at once.
 //
+// In a call that a support core runs, the accelerator is that core's. What it knows is decided in the order in which
+// the program calls, as all that the call does; the instructions take their time when the support core runs them.
+//
 // The cache is flushed where a core goes to another thread, or a thread to another core. Not modelled: flushes by
 // interrupts that come back to the same thread.
 #pragma once
@@ -34,7 +37,6 @@ namespace annex::sim {
 struct MarkedStep {
   MarkerKind begun = MarkerKind::kNone;
   bool left_out = false;                             // of the timing, until its end
-  Cycles done = 0;                                   // when the unit's results are there
   uint64_t size = 0;                                 // of a look-up
   std::optional<MallocCache::SizeClass> size_class;  // answers of the unit
   std::optional<MallocCache::Blocks> blocks;
@@ -49,7 +51,9 @@ class MarkedSteps {
 
   // The thread comes to a block that begins with a marker. Whether the block, and those until the step's end, are left
   // out of the timing.
-  bool come_to(MarkedStep& step, const Block& block, GuestRegisters registers, Core& core, Origin origin);
+  // `captured`: the call that a support core, which is then the core, will run; else null.
+  bool come_to(MarkedStep& step, const Block& block, GuestRegisters registers, Core& core, Origin origin,
+               Call* captured = nullptr);
   // It comes to a block while a step is left out: whether that goes on.
   bool goes_on(MarkedStep& step, const Block& block);
   void switch_thread(unsigned core) { units_[core].flush(); }
@@ -64,9 +68,11 @@ class MarkedSteps {
   bool begin(MarkedStep& step, MarkerKind kind, const Mallacc::Place& place, Operand first, Operand second);
   void end(MarkedStep& step, MarkerKind kind, const Mallacc::Place& place, Operand first, Operand second);
   void end_size(const MarkedStep& step, MarkerKind kind, const Mallacc::Place& place, Operand number, Operand bytes);
-  void end_pop(const MarkedStep& step, MarkerKind kind, Core& core, Operand head, Operand next);
+  void end_pop(const MarkedStep& step, MarkerKind kind, const Mallacc::Place& place, Operand head, Operand next);
   Who who_does(MarkerKind begin) const;
-  void has(Core& core, const MarkedStep& step, Operand result) const { core.set_ready(result.in, step.done); }
+  void has(const Mallacc::Place& place, MarkerKind begun, Operand result) {
+    units_[place.core.index()].has_result(place, result.in, who_does(begun) == Who::kFree);
+  }
 
   const MallaccParameters parameters_;
   std::deque<Mallacc> units_;  // by core

@@ -153,12 +153,18 @@ void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
 }
 
 bool Simulation::come_to(GuestThread& thread, const TranslatedBlock& block) {
-  if (block.function == Function::kMarker) {
-    const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
-    return steps_->come_to(thread.step, block.block, thread.registers, *thread.core, origin);
-  }
+  if (block.function == Function::kMarker) return come_to_marker(thread, block);
   if (!thread.calls.inside()) enter_allocator(thread, block);
   return false;
+}
+
+bool Simulation::come_to_marker(GuestThread& thread, const TranslatedBlock& block) {
+  const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
+  if (thread.captured == nullptr || !thread.captured->recording) {
+    return steps_->come_to(thread.step, block.block, thread.registers, *thread.core, origin);
+  }
+  Core& support = cores_[machine_.first_of(kSupportCore) + thread.captured->unit];
+  return steps_->come_to(thread.step, block.block, thread.registers, support, origin, &thread.captured->call);
 }
 
 void Simulation::enter_allocator(GuestThread& thread, const TranslatedBlock& block) {
@@ -189,15 +195,21 @@ void Simulation::record(GuestThread& thread, Address next) {
 }
 
 bool Simulation::in_captured_call(GuestThread& thread, TranslatedBlock& block) {
-  if (thread.pending != nullptr) record(thread, block.block.start);
+  if (thread.pending != nullptr) {
+    record(thread, block.block.start);
+  } else if (thread.step.left_out) {
+    thread.accesses.clear();
+    if (steps_->goes_on(thread.step, block.block)) return true;
+  }
   if (thread.calls.inside()) {
     if (handlers_.contains(block.block.start)) {
       bracket_.refuse("a signal came in the middle of a call that the support core runs: not simulated");
     }
     if (!Offload::left_by_a_jump(*thread.captured, thread.registers)) {
       // Of one that is recorded nobody sees the middle.
-      if (thread.captured->recording) thread.pending = &block;
-      return thread.captured->recording;
+      if (!thread.captured->recording) return false;
+      if (block.function != Function::kMarker || !come_to_marker(thread, block)) thread.pending = &block;
+      return true;
     }
     thread.calls.leave(now(thread), in_kernel(*thread.core), thread.instructions, calls_);
     finish_captured(thread, block, 0);

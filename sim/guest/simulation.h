@@ -211,6 +211,8 @@ class Simulation final : private Clock {
   void look_around(GuestThread& thread, Address next, Cycles until);
   // A function of the allocator's family, or a marker; whether the block is left out of the timing.
   bool come_to(GuestThread& thread, const TranslatedBlock& block);
+  // A step of the allocator's begins or ends; whether the block is left out of the timing.
+  bool come_to_marker(GuestThread& thread, const TranslatedBlock& block);
   void enter_allocator(GuestThread& thread, const TranslatedBlock& block);
   // Charges what is pending of a captured call; whether the block belongs to it too, and nothing more is to be done.
   bool in_captured_call(GuestThread& thread, TranslatedBlock& block);

@@ -25,9 +25,18 @@ Mallacc::Mallacc(const MallaccParameters& parameters)
   branch_.uops = {{.kind = UopClass::kBranch, .first = true, .sources = {kFlags}}};
 }
 
-Cycles Mallacc::run(const Place& place, const Uop& uop, Cycles latency, Cycles from) {
+template <class Act>
+void Mallacc::perform(const Place& place, Act&& act) {
+  if (place.captured != nullptr) {
+    place.captured->add(std::forward<Act>(act));
+  } else {
+    act(place.core);
+  }
+}
+
+Cycles Mallacc::run(Core& core, Site site, const Uop& uop, Cycles latency, Cycles from) {
   if (!charged_) return 0;
-  const Core::Ran ran = place.core.run_inside(place.at, uop, from, latency, place.origin);
+  const Core::Ran ran = core.run_inside(site.at, uop, from, latency, site.origin);
   if (ran.waited > 0) {
     ++statistics_.blocked;
     statistics_.blocked_cycles += ran.waited;
@@ -36,87 +45,123 @@ Cycles Mallacc::run(const Place& place, const Uop& uop, Cycles latency, Cycles f
 }
 
 // The branch on ZF. Its address is the marker's, so that each place has its own history.
-void Mallacc::branch(const Place& place, bool hit) {
+void Mallacc::branch(Core& core, Site site, bool hit) {
   if (!charged_) return;
-  branch_.start = branch_.last = place.at;
-  branch_.fall_through = place.at + 2;
-  place.core.run(branch_, {}, hit ? branch_.fall_through : place.at + 64, place.origin);
+  branch_.start = branch_.last = site.at;
+  branch_.fall_through = site.at + 2;
+  core.run(branch_, {}, hit ? branch_.fall_through : site.at + 64, site.origin);
 }
 
 Mallacc::Answer<MallocCache::SizeClass> Mallacc::look_up(const Place& place, Operand size) {
   ++statistics_.lookups;
-  const Cycles done =
-      run(place, {.kind = UopClass::kAlu, .first = true, .sources = {size.in}, .destinations = {kFlags}}, look_up_);
   const auto found = cache_.look_up(size.value);
   statistics_.lookup_hits += found.has_value();
-  branch(place, found.has_value());
-  return {found, done};
+  perform(place, [=, this, site = Site{place.at, place.origin}, hit = found.has_value()](Core& core) {
+    const Uop uop = {.kind = UopClass::kAlu, .first = true, .sources = {size.in}, .destinations = {kFlags}};
+    done_ = run(core, site, uop, look_up_);
+    branch(core, site, hit);
+  });
+  return {found, done_};
 }
 
 void Mallacc::update(const Place& place, uint64_t size, Operand number, Operand bytes) {
   ++statistics_.updates;
   classes_.insert(number_of(number));
-  run(place, {.kind = UopClass::kAlu, .first = true, .sources = {number.in, bytes.in}}, look_up_);
   statistics_.evictions += cache_.update(size, {number_of(number), bytes.value});
+  perform(place, [=, this, site = Site{place.at, place.origin}](Core& core) {
+    run(core, site, {.kind = UopClass::kAlu, .first = true, .sources = {number.in, bytes.in}}, look_up_);
+  });
 }
 
 // mchdpop and mchdpush: in order, and not while a prefetch is on its way to their entry.
-Cycles Mallacc::run_on_list(const Place& place, Operand number, Register block, bool sets_flags) {
-  const Uop uop = {.kind = UopClass::kAlu,
-                   .first = true,
-                   .sources = {number.in, kMallocList, block},
-                   .destinations = {kMallocList, sets_flags ? kFlags : kNoRegister}};
-  return run(place, uop, parameters_.list, cache_.blocked_until(number_of(number)));
+Cycles Mallacc::run_on_list(Core& core, Site site, Uop uop, uint32_t number, uint64_t prefetch) {
+  Cycles from = 0;
+  if (prefetch != 0) {
+    const Arrival& arrival = arrivals_[number];
+    if (arrival.prefetch == prefetch) from = arrival.at;
+  }
+  return run(core, site, uop, parameters_.list, from);
 }
 
 Mallacc::Answer<MallocCache::Blocks> Mallacc::pop(const Place& place, Operand number) {
   ++statistics_.pops;
-  const Cycles done = run_on_list(place, number, kNoRegister, true);
-  const auto found = cache_.pop(number_of(number));
+  const uint32_t list = number_of(number);
+  const uint64_t prefetch = cache_.filled_by(list);
+  const auto found = cache_.pop(list);
   statistics_.pop_hits += found.has_value();
-  branch(place, found.has_value());
-  return {found, done};
+  perform(place, [=, this, site = Site{place.at, place.origin}, hit = found.has_value()](Core& core) {
+    const Uop uop = {.kind = UopClass::kAlu,
+                     .first = true,
+                     .sources = {number.in, kMallocList},
+                     .destinations = {kMallocList, kFlags}};
+    done_ = run_on_list(core, site, uop, list, prefetch);
+    branch(core, site, hit);
+  });
+  return {found, done_};
+}
+
+void Mallacc::put(const Place& place, Operand number, Operand block) {
+  const uint32_t list = number_of(number);
+  const uint64_t prefetch = cache_.filled_by(list);
+  cache_.push(list, block.value);
+  perform(place, [=, this, site = Site{place.at, place.origin}](Core& core) {
+    const Uop uop = {.kind = UopClass::kAlu,
+                     .first = true,
+                     .sources = {number.in, kMallocList, block.in},
+                     .destinations = {kMallocList}};
+    run_on_list(core, site, uop, list, prefetch);
+  });
 }
 
 void Mallacc::push(const Place& place, Operand number, Operand block) {
   ++statistics_.pushes;
-  run_on_list(place, number, block.in, false);
-  cache_.push(number_of(number), block.value);
+  put(place, number, block);
 }
 
 void Mallacc::drop(const Place& place, Operand number) {
   ++statistics_.drops;
-  run_on_list(place, number, kNoRegister, false);
-  cache_.push(number_of(number), 0);
+  put(place, number, {});
 }
 
 void Mallacc::prefetch(const Place& place, Operand number, Operand head, Address next) {
   ++statistics_.prefetches;
-  const bool reads = head.value != 0 && cache_.wants_next(number_of(number));
-  const Uop uop = {.kind = reads ? UopClass::kLoad : UopClass::kAlu,
-                   .first = true,
-                   .sources = {number.in, kMallocList, head.in},
-                   .destinations = {kMallocList}};
-  if (!reads) {
-    run(place, uop, parameters_.list);
-    return;
+  const uint32_t list = number_of(number);
+  const bool reads = head.value != 0 && cache_.wants_next(list);
+  const uint64_t prefetch = ++prefetches_;
+  if (reads) {
+    ++statistics_.reads;
+    cache_.fill(list, {head.value, next}, prefetch);
   }
-  ++statistics_.reads;
-  const Cycles here = charged_ ? place.core.read_inside(place.at, uop, head.value, parameters_.list, place.origin) : 0;
-  cache_.fill(number_of(number), {head.value, next}, here);
+  perform(place, [=, this, site = Site{place.at, place.origin}](Core& core) {
+    const Uop uop = {.kind = reads ? UopClass::kLoad : UopClass::kAlu,
+                     .first = true,
+                     .sources = {number.in, kMallocList, head.in},
+                     .destinations = {kMallocList}};
+    if (!reads) {
+      run(core, site, uop, parameters_.list);
+    } else if (charged_) {
+      const Cycles here = core.read_inside(site.at, uop, head.value, parameters_.list, site.origin);
+      arrivals_[list] = {prefetch, here};
+    }
+  });
 }
 
 void Mallacc::count(const Place& place, Operand bytes) {
   statistics_.counted += bytes.value;
-  run(place, {.kind = UopClass::kAlu, .first = true, .sources = {bytes.in}}, 1);
-  if (parameters_.sample_bytes == 0) return;
-  if (bytes.value < until_sample_) {
-    until_sample_ -= bytes.value;
-    return;
+  bool samples = false;
+  if (parameters_.sample_bytes != 0) {
+    samples = bytes.value >= until_sample_;
+    until_sample_ = samples ? parameters_.sample_bytes : until_sample_ - bytes.value;
+    statistics_.samples += samples;
   }
-  until_sample_ = parameters_.sample_bytes;
-  ++statistics_.samples;
-  place.core.spend(parameters_.interrupt, Cause::kSystemCall);
+  perform(place, [=, this, site = Site{place.at, place.origin}](Core& core) {
+    run(core, site, {.kind = UopClass::kAlu, .first = true, .sources = {bytes.in}}, 1);
+    if (samples) core.spend(parameters_.interrupt, Cause::kSystemCall);
+  });
+}
+
+void Mallacc::has_result(const Place& place, Register in, bool at_once) {
+  perform(place, [=, this](Core& core) { core.set_ready(in, at_once ? 0 : done_); });
 }
 
 }  // namespace annex::sim

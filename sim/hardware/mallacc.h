@@ -12,6 +12,9 @@
 // The list instructions are in order, through a hidden register. Those that set ZF are followed by a branch on it,
 // which is predicted as any other: it is taken on a miss (Figures 10 and 12).
 //
+// What a look-up finds and what a list has is decided when the program runs the instruction. Its time passes then, too;
+// or, in a call that a support core runs later, when it is run there.
+//
 // Assumed: each is one micro-op and takes a port of the integer units, or of loads (mcnxtprefetch); instructions that
 // find no entry take as long as others, but mcnxtprefetch then reads nothing; the counter for samples is told of bytes
 // by an instruction of its own; it counts each core's, as a counter of the core does.
@@ -21,7 +24,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
+#include "hardware/call.h"
 #include "hardware/malloc_cache.h"
 #include "machine/core.h"
 #include "machine/parameters.h"
@@ -72,13 +77,14 @@ class Mallacc {
     Register in = kNoRegister;
     uint64_t value = 0;
   };
-  // An instruction of the program: where it is, whose, and on which core it runs.
+  // An instruction of the program: where it is, whose, and on which core it runs: now, or with the call that it is in.
   struct Place {
     Core& core;
     Address at;
     Origin origin;
+    Call* captured = nullptr;
   };
-  // Nothing on a miss; and when the results are there.
+  // Nothing on a miss; and when the results are there, of one that ran.
   template <class Result>
   struct Answer {
     std::optional<Result> found;
@@ -98,6 +104,8 @@ class Mallacc {
   // The list begins with the head; after it comes `next`, which is what the instruction reads.
   void prefetch(const Place& place, Operand number, Operand head, Address next);
   void count(const Place& place, Operand bytes);
+  // The register has the last look-up's or pop's result when that is there; or, of what costs nothing, at once.
+  void has_result(const Place& place, Register in, bool at_once);
   // Another thread comes to the core.
   void flush() { statistics_.flushes += cache_.flush(); }
 
@@ -105,14 +113,32 @@ class Mallacc {
   const std::set<uint32_t>& classes() const { return classes_; }  // that it was asked for or told of
 
  private:
-  Cycles run(const Place& place, const Uop& uop, Cycles latency, Cycles from = 0);
-  Cycles run_on_list(const Place& place, Operand number, Register block, bool sets_flags);
-  void branch(const Place& place, bool hit);
+  // A prefetch's line is here.
+  struct Arrival {
+    uint64_t prefetch = 0;
+    Cycles at = 0;
+  };
+  // Where it is, and whose.
+  struct Site {
+    Address at;
+    Origin origin;
+  };
+
+  // Passes the core to what takes the instruction's time: now, or as a part of the captured call.
+  template <class Act>
+  static void perform(const Place& place, Act&& act);
+  Cycles run(Core& core, Site site, const Uop& uop, Cycles latency, Cycles from = 0);
+  Cycles run_on_list(Core& core, Site site, Uop uop, uint32_t number, uint64_t prefetch);
+  void branch(Core& core, Site site, bool hit);
+  void put(const Place& place, Operand number, Operand block);  // mchdpush
 
   const MallaccParameters parameters_;
   const Cycles look_up_;
   const bool charged_;
   MallocCache cache_;
+  uint64_t prefetches_ = 0;
+  std::unordered_map<uint32_t, Arrival> arrivals_;  // by class, the last one's
+  Cycles done_ = 0;                                 // when the last look-up's or pop's results are there
   Block branch_;
   uint64_t until_sample_;
   std::set<uint32_t> classes_;

@@ -38,9 +38,9 @@ bool MallocCache::update(uint64_t size, SizeClass of) {
   return full;
 }
 
-Cycles MallocCache::blocked_until(uint32_t number) const {
+uint64_t MallocCache::filled_by(uint32_t number) const {
   const Entry* entry = find(number);
-  return entry == nullptr ? 0 : entry->blocked_until;
+  return entry == nullptr ? 0 : entry->filled_by;
 }
 
 std::optional<MallocCache::Blocks> MallocCache::pop(uint32_t number) {
@@ -68,12 +68,12 @@ bool MallocCache::wants_next(uint32_t number) const {
   return entry != nullptr && entry->blocks.next == 0;
 }
 
-void MallocCache::fill(uint32_t number, Blocks blocks, Cycles at) {
+void MallocCache::fill(uint32_t number, Blocks blocks, uint64_t prefetch) {
   Entry* entry = find(number);
   if (entry == nullptr) return;
   touch(*entry);
   entry->blocks = blocks;
-  entry->blocked_until = at;
+  entry->filled_by = prefetch;
 }
 
 bool MallocCache::flush() {

@@ -6,9 +6,8 @@
 //
 // From the paper: sizes are looked up by range; what is inserted reaches from the size asked for to the class's block
 // size, and grows downwards (and upwards, for an allocator that gives the size itself in its place); the least recently
-// used entry makes room; a pop hits only with both blocks there, and drops what there was otherwise; a push shifts; an
-// entry whose prefetch is on its way serves no pop and no push until that is back. Ranges are of sizes, or of the
-// indices of Figure 5 (TCMalloc's table of classes).
+// used entry makes room; a pop hits only with both blocks there, and drops what there was otherwise; a push shifts.
+// Ranges are of sizes, or of the indices of Figure 5 (TCMalloc's table of classes).
 //
 // Assumed, where the paper is silent or wrong: every instruction that finds an entry makes it the most recently used.
 // mcnxtprefetch knows the list's head, whose address it has, and reads the block after it; Figure 11 stores what was
@@ -42,14 +41,14 @@ class MallocCache {
   // True where another entry had to go.
   bool update(uint64_t size, SizeClass of);
 
-  // Until then no list instruction of that class is served.
-  Cycles blocked_until(uint32_t number) const;
+  // The prefetch that filled its entry; 0: none.
+  uint64_t filled_by(uint32_t number) const;
   std::optional<Blocks> pop(uint32_t number);
   void push(uint32_t number, Address block);
   // Whether a prefetch would find something to fill.
   bool wants_next(uint32_t number) const;
-  // The list now begins with that head, and after it `next`, which is known at that time.
-  void fill(uint32_t number, Blocks blocks, Cycles at);
+  // The list now begins with that head, and after it `next`, says that prefetch.
+  void fill(uint32_t number, Blocks blocks, uint64_t prefetch);
 
   // Whether there was anything.
   bool flush();
@@ -64,7 +63,7 @@ class MallocCache {
     uint64_t most = 0;
     SizeClass of;
     Blocks blocks = {};
-    Cycles blocked_until = 0;
+    uint64_t filled_by = 0;
     uint64_t used = 0;
   };
 

@@ -107,16 +107,15 @@ void SupportCore::serve(Cycles at) {
 
 // What ends the call is no return here: the next request's address follows.
 void SupportCore::run(const Call& call) {
-  size_t left = call.steps();
-  call.each([&](const Call::Step& step, std::span<const MemoryAccess> accesses) {
+  size_t left = call.blocks();
+  statistics_.replayed += call.run_each(core_, [&](const Call::Step& step) {
     const Block* block = step.block;
     if (--left == 0 && block->end == BlockEnd::kReturn) {
       Block& without = last_blocks_.try_emplace(block, *block).first->second;
       without.end = BlockEnd::kJump;
       block = &without;
     }
-    Call::run(core_, *block, step, accesses);
-    ++statistics_.replayed;
+    return block;
   });
 }
 

@@ -39,7 +39,7 @@ struct SupportStatistics {
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("served", self.served, "calls run");
-    visit("steps", self.steps, "blocks captured");
+    visit("steps", self.steps, "steps captured: blocks, and instructions of units inside the core");
     visit("replayed", self.replayed, "of them, run here");
     visit("service", self.service, "cycles from start to end, of all calls");
     visit("reply", self.reply, "cycles from start to the answer's leaving, of calls that have one");

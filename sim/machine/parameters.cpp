@@ -143,8 +143,12 @@ std::vector<std::string> problems_of(const Machine& machine) {
     problems.push_back(fmt::format("memento: batch = {} is more than the {} objects that a core keeps",
                                    machine.memento.batch, machine.memento.objects));
   }
-  if (machine.has_unit() && machine.mallacc.used()) {
-    problems.push_back("mallacc: not beside a unit that serves whole calls");
+  if (machine.mallacc.used() && machine.has_unit() && !machine.support_core.used()) {
+    problems.push_back("mallacc: not beside a unit that serves whole calls and runs none of their code");
+  }
+  if (machine.mallacc.used() && machine.support_core.used() && machine.support_core.context != "parked") {
+    problems.push_back(
+        "mallacc: beside support cores only with support_core.context = \"parked\", as its lists are of one heap");
   }
   if (machine.all_cores() > kMaxCores) {
     problems.push_back(fmt::format("{} cores of all kinds, more than {}", machine.all_cores(), kMaxCores));

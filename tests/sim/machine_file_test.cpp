@@ -172,7 +172,14 @@ TEST_F(MachineFileTest, TheDocumentedParametersAreThoseThatCanBeSet) {
 
 TEST_F(MachineFileTest, AMallocCacheIsNotBesideAUnitForWholeCalls) {
   EXPECT_EQ(problem("base = [\"haswell-1\", \"hardware/mallacc\", \"hardware/fixed-time\"]"),
-            "mallacc: not beside a unit that serves whole calls");
+            "mallacc: not beside a unit that serves whole calls and runs none of their code");
+}
+
+TEST_F(MachineFileTest, AMallocCacheOfASupportCoreIsOfOneHeap) {
+  const std::string both = "base = [\"speedmalloc-4\", \"hardware/speedmalloc\", \"hardware/mallacc\"]\n";
+  EXPECT_TRUE(read(both).empty());
+  EXPECT_EQ(problem(both + "[support_core]\ncontext = \"caller\"\n"),
+            "mallacc: beside support cores only with support_core.context = \"parked\", as its lists are of one heap");
 }
 
 }  // namespace

@@ -154,8 +154,8 @@ TEST(MallocCache, APrefetchFillsWhatIsMissing) {
   EXPECT_TRUE(cache.wants_next(1));
   cache.fill(1, {0x2000, 0x3000}, 70);
   EXPECT_FALSE(cache.wants_next(1));
-  EXPECT_EQ(cache.blocked_until(1), 70u);
-  EXPECT_EQ(cache.blocked_until(2), 0u);
+  EXPECT_EQ(cache.filled_by(1), 70u);
+  EXPECT_EQ(cache.filled_by(2), 0u);
   EXPECT_EQ(cache.pop(1)->head, 0x2000u);
   EXPECT_TRUE(cache.wants_next(1));
 }

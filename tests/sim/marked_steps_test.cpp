@@ -35,7 +35,7 @@ struct Rig {
     registers[kSecond - kFirstInteger] = second;
     const Block block = at_marker(kind);
     if (step.left_out && steps.goes_on(step, block)) return true;
-    return steps.come_to(step, block, registers.data(), on, Origin::kAllocator);
+    return steps.come_to(step, block, registers.data(), on, Origin::kAllocator, captured);
   }
   static Block at_marker(MarkerKind kind) {
     Block block;
@@ -72,6 +72,7 @@ struct Rig {
   MarkedSteps steps;
   MarkedStep step;
   std::array<uint64_t, 16> registers = {};
+  Call* captured = nullptr;
 };
 
 TEST(MarkedSteps, AHitLeavesOutWhatSoftwareDoes) {
@@ -218,6 +219,44 @@ TEST(MarkedSteps, TheUnitKnowsOfPushesThatItDoesNotDo) {
   EXPECT_EQ(rig.counted("pushes"), 0u);
   EXPECT_TRUE(rig.pop(2, 0x2000, 0x1000));
   EXPECT_EQ(rig.counted("wrong_answers"), 0u);
+}
+
+// A support core runs the call later: until then nothing takes time, but what is in the cache is decided.
+TEST(MarkedSteps, ACapturedStepTakesItsTimeWhenTheCallIsRun) {
+  Rig rig;
+  Call call;
+  rig.captured = &call;
+  EXPECT_FALSE(rig.size(30, 2));
+  EXPECT_TRUE(rig.size(30, 2));
+  EXPECT_EQ(rig.core.now(), 0u);
+  EXPECT_EQ(rig.instructions(), 0u);
+  EXPECT_EQ(call.steps(), 5u);  // look-up and update; look-up, and its two results
+  EXPECT_EQ(call.blocks(), 0u);
+  const Cycles late = 500;
+  rig.core.set_ready(kFirst, late);
+  call.run(rig.core);
+  EXPECT_EQ(rig.instructions(), 5u);  // each look-up with its branch
+  EXPECT_EQ(rig.core.ready(kSecond), late + 2);
+  EXPECT_EQ(rig.counted("lookup_hits"), 1u);
+}
+
+// Another call's prefetch was captured first, and is run later: nobody waits for it.
+TEST(MarkedSteps, APopWaitsForAPrefetchThatWasRunBeforeIt) {
+  for (const bool before : {true, false}) {
+    Rig rig;
+    rig.size(30, 2);
+    uint64_t third = 0, second = reinterpret_cast<uint64_t>(&third);
+    Call prefetch, pop;
+    rig.captured = &prefetch;
+    rig.at(MarkerKind::kPrefetch, 2, reinterpret_cast<uint64_t>(&second));
+    rig.captured = &pop;
+    EXPECT_TRUE(rig.pop(2, reinterpret_cast<uint64_t>(&second), second));
+    if (before) prefetch.run(rig.core);
+    pop.run(rig.core);
+    if (!before) prefetch.run(rig.core);
+    EXPECT_EQ(rig.counted("blocked"), before ? 1u : 0u);
+    EXPECT_EQ(rig.counted("wrong_answers"), 0u);
+  }
 }
 
 // QEMU may have a thread begin a block again that it was told of: it is done once.
