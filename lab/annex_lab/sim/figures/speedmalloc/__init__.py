@@ -13,6 +13,7 @@ from annex_lab.sim.figures.speedmalloc.scaling import SCALING
 from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
 from annex_lab.sim.figures.speedmalloc.speedups import FIGURE_8, FIGURE_9
+from annex_lab.sim.figures.speedmalloc.stacked import STACKED
 from annex_lab.sim.figures.speedmalloc.variation import FIGURE_1
 
 FIGURES = [
@@ -33,6 +34,7 @@ FIGURES = [
     SCALING,
     EVERY_ALLOCATOR,
     MEMENTO_PLUS,
+    STACKED,
 ]
 
 PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)

@@ -35,22 +35,22 @@ OTHER_WORK = {
 }
 
 
-def _thinned(choice: Choice) -> Choice:
+def thinned(choice: Choice) -> Choice:
     return replace(choice, scales=choice.scales | SCALES, other_work=OTHER_WORK)
 
 
 def _runs(choice: Choice) -> list[Spec]:
-    return ladder.runs_of(_thinned(choice))
+    return ladder.runs_of(thinned(choice))
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
-    thinned, found = _thinned(choice), []
+    there, found = thinned(choice), []
     for name in choice.allocators:
-        run = thinned.maker(name, MANY)
+        run = there.maker(name, MANY)
         share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
         column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
-        found += table(thinned, results, [column], choice.of(MULTI), in_panel(SHARES))
-    return found + ladder.cells_of(thinned, results)
+        found += table(there, results, [column], choice.of(MULTI), in_panel(SHARES))
+    return found + ladder.cells_of(there, results)
 
 
 DENSITY = Figure(
