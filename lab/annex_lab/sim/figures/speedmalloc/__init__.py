@@ -6,6 +6,7 @@ from annex_lab.sim.figures.speedmalloc.costs import FIGURE_10, FIGURE_11, FIGURE
 from annex_lab.sim.figures.speedmalloc.density import DENSITY
 from annex_lab.sim.figures.speedmalloc.energy import FIGURE_13
 from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
+from annex_lab.sim.figures.speedmalloc.existing import EXISTING
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
 from annex_lab.sim.figures.speedmalloc.memento import MEMENTO_PLUS
 from annex_lab.sim.figures.speedmalloc.queue_order import QUEUE_ORDER
@@ -28,6 +29,7 @@ FIGURES = [
     FIGURE_15,
     FIGURE_16,
     FIGURE_17,
+    EXISTING,
     DENSITY,
     QUEUE_ORDER,
     SHARE_OF_ALLOCATION,
