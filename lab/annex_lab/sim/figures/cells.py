@@ -22,7 +22,7 @@ class Cell:
     bound: float | None = None  # the same where calls cost nothing beside the signals
     flag: str = ""
     note: str = ""  # why there is no number, or what it is a mean of
-    unit: str = ""  # RATIO, SHARE or COUNT
+    unit: str = RATIO
 
     @property
     def deviation(self) -> float | None:

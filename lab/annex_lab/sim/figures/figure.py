@@ -21,9 +21,7 @@ class Choice:
     workloads: tuple[str, ...] = ()  # only these; none: all
     seeds: tuple[int, ...] = (1, 2, 3)
     scale_factor: float = 1.0
-    other_work: Mapping[str, int] = field(
-        default_factory=dict
-    )  # by workload: instructions after each call, beside its own
+    other_work: Mapping[str, int] = field(default_factory=dict)  # by workload, in instructions: program.work
 
     def of(self, workloads: Iterable[str]) -> list[str]:
         return [name for name in workloads if not self.workloads or name in self.workloads]

@@ -1,12 +1,12 @@
 """What the figures share: workloads and how much of their work is simulated, allocators, and the offloaded ones."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from annex_lab.programs import spaced
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, each
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.values import Bounds, Column, Place, Results, Value, cells, of, over
+from annex_lab.sim.figures.values import Bounds, Column, Place, Results, Value, cells, in_panel, of, over
 
 MANY = 16  # threads
 THREADS = (1, 2, 4, 8, 16)
@@ -116,6 +116,28 @@ def both(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:
         for hardware in ("", SUPPORT):
             made += each(choice.maker(allocator, threads, hardware), workloads, seeds_of(choice, threads))
     return made
+
+
+Variant = tuple[str, tuple[str, ...]]  # hardware and settings
+
+
+def runs_of_variants(choice: Choice, allocator: str, variants: Iterable[Variant]) -> list[Spec]:
+    """With MANY threads, and the allocator in software."""
+    made = []
+    for hardware, settings in (("", ()), *variants):
+        made += each(choice.maker(allocator, MANY, hardware, settings), choice.of(MULTI), choice.seeds)
+    return made
+
+
+def cells_of_variants(
+    choice: Choice, results: Results, allocator: str, variants: Mapping[str, Variant], panel: str
+) -> list[Cell]:
+    """Their speedups over the allocator in software."""
+    columns = [
+        Column(what, speedup(choice, allocator, allocator, MANY, hardware, settings))
+        for what, (hardware, settings) in variants.items()
+    ]
+    return table(choice, results, columns, choice.of(MULTI), in_panel(panel))
 
 
 def table(

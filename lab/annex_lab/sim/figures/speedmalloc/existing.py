@@ -1,35 +1,26 @@
 """Beside the paper's Figures 15 and 16, hardware that exists: a larger L1, and locked instructions done far away."""
 
 from annex_lab.sim.figures.cells import Cell
-from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, table
-from annex_lab.sim.figures.values import Column, Results, in_panel, of, over
+from annex_lab.sim.figures.speedmalloc.common import cells_of_variants, runs_of_variants
+from annex_lab.sim.figures.values import Results
 
 CHANGES = {
-    "L1D of 16 KiB": ("l1d.bytes=16384",),
-    "L1D of 64 KiB": ("l1d.bytes=65536",),
-    "far atomics": ("coherence.atomics=far",),
+    "L1D of 16 KiB": ("", ("l1d.bytes=16384",)),
+    "L1D of 64 KiB": ("", ("l1d.bytes=65536",)),
+    "far atomics": ("", ("coherence.atomics=far",)),
 }
 
 
 def _runs(choice: Choice) -> list[Spec]:
-    made = []
-    for name in choice.allocators:
-        for settings in ((), *CHANGES.values()):
-            made += each(choice.maker(name, MANY, "", settings), choice.of(MULTI), choice.seeds)
-    return made
+    return [spec for name in choice.allocators for spec in runs_of_variants(choice, name, CHANGES.values())]
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for name in choice.allocators:
-        standard = of(choice.maker(name, MANY), "cycles")
-        columns = [
-            Column(what, over(standard, of(choice.maker(name, MANY, "", settings), "cycles")))
-            for what, settings in CHANGES.items()
-        ]
-        found += table(choice, results, columns, choice.of(MULTI), in_panel(f"{name}: speedup over the standard core"))
+        found += cells_of_variants(choice, results, name, CHANGES, f"{name}: speedup over the standard core")
     return found
 
 

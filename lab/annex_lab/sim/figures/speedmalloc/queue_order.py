@@ -1,35 +1,26 @@
 """Not in the paper: what its queues' order, mallocs before frees, does to Figure 17's ladder."""
 
 from annex_lab.sim.figures.cells import Cell
-from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, speedup, table
-from annex_lab.sim.figures.values import Column, Results, in_panel
+from annex_lab.sim.figures.speedmalloc.common import cells_of_variants, runs_of_variants
+from annex_lab.sim.figures.values import Results
 
-OLDEST = ("support_core.first=oldest",)
 STEPS = {
     "signals": ("ic-malloc-signals", ()),
     "queues, mallocs first": ("ic-malloc-queues", ()),
-    "queues, the oldest first": ("ic-malloc-queues", OLDEST),
+    "queues, the oldest first": ("ic-malloc-queues", ("support_core.first=oldest",)),
 }
 
 
 def _runs(choice: Choice) -> list[Spec]:
-    made = []
-    for name in choice.allocators:
-        for hardware, settings in (("", ()), *STEPS.values()):
-            made += each(choice.maker(name, MANY, hardware, settings), choice.of(MULTI), choice.seeds)
-    return made
+    return [spec for name in choice.allocators for spec in runs_of_variants(choice, name, STEPS.values())]
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for name in choice.allocators:
-        columns = [
-            Column(what, speedup(choice, name, name, MANY, hardware, settings))
-            for what, (hardware, settings) in STEPS.items()
-        ]
-        found += table(choice, results, columns, choice.of(MULTI), in_panel(f"{name}, over itself in software"))
+        found += cells_of_variants(choice, results, name, STEPS, f"{name}, over itself in software")
     return found
 
 

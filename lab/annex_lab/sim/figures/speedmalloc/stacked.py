@@ -1,11 +1,11 @@
 """In no paper: what is left for one unit to gain beside another. Annex with Mallacc, on a support core, with both."""
 
 from annex_lab.sim.figures.cells import Cell
-from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, SUPPORT, speedup, table
+from annex_lab.sim.figures.speedmalloc.common import SUPPORT, cells_of_variants, runs_of_variants
 from annex_lab.sim.figures.speedmalloc.density import thinned
-from annex_lab.sim.figures.values import Column, Results, in_panel
+from annex_lab.sim.figures.values import Results
 
 ALLOCATOR = "annex-marked"
 MALLACC = ("mallacc.entries=32",)
@@ -24,23 +24,15 @@ DENSITIES = {
 
 
 def _runs(choice: Choice) -> list[Spec]:
-    made = []
-    for density in DENSITIES.values():
-        there = density(choice)
-        for hardware, settings in (("", ()), *STACKS.values()):
-            made += each(there.maker(ALLOCATOR, MANY, hardware, settings), choice.of(MULTI), choice.seeds)
-    return made
+    return [
+        spec for density in DENSITIES.values() for spec in runs_of_variants(density(choice), ALLOCATOR, STACKS.values())
+    ]
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for panel, density in DENSITIES.items():
-        there = density(choice)
-        columns = [
-            Column(what, speedup(there, ALLOCATOR, ALLOCATOR, MANY, hardware, settings))
-            for what, (hardware, settings) in STACKS.items()
-        ]
-        found += table(there, results, columns, choice.of(MULTI), in_panel(panel))
+        found += cells_of_variants(density(choice), results, ALLOCATOR, STACKS, panel)
     return found
 
 
