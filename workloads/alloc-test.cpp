@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   const uint64_t steps = options.work("--steps", 10000000, "slots that each thread visits");
   const uint32_t max_size = options.count("--max", 65536, "largest block in bytes");
   options.done();
-  const auto slots = static_cast<uint32_t>(std::clamp<uint64_t>(steps / 5, 1, most_slots));
+  const auto slots = static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(steps / 5, most_slots)));
 
   std::vector<uint64_t> sums(threads);
   const double seconds = workload::seconds_of(

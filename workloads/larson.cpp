@@ -56,8 +56,9 @@ int main(int argc, char** argv) {
       options.count("--generations", 50, "successive threads of a lineage, at least 4 replacements of a slot for each");
   const uint64_t replacements = options.work("--replacements", 28000000, "blocks replaced by a lineage in all");
   options.done();
-  const auto slots = static_cast<uint32_t>(std::clamp<uint64_t>(replacements / 40, 1, most_slots));
-  const auto generations = static_cast<uint32_t>(std::clamp<uint64_t>(replacements / slots / 4, 1, most_generations));
+  const auto slots = static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(replacements / 40, most_slots)));
+  const auto generations =
+      static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(replacements / slots / 4, most_generations)));
   g_replacements = replacements / generations;
 
   std::vector<Lineage> lineages;
