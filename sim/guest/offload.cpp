@@ -9,6 +9,7 @@ namespace annex::sim {
 namespace {
 
 constexpr Address kStackDepth = Address{1} << 20;  // below a call's slot, what is its own
+constexpr size_t kLongCall = size_t{1} << 14;      // in blocks; after so many a pause is one of a loop that waits
 
 void add_up(nlohmann::json& sum, const nlohmann::json& one) {
   if (sum.is_null()) sum = nlohmann::json::object();
@@ -105,6 +106,11 @@ void Offload::add_since(const Spent& before, const Core& core) {
   const Spent now = spent(core);
   by_stubs_.atomics += now.atomics - before.atomics;
   by_stubs_.misses += now.misses - before.misses;
+}
+
+bool Offload::spins(const CapturedCall& captured, const Block& block) {
+  return captured.call.steps() > kLongCall &&
+         std::any_of(block.uops.begin(), block.uops.end(), [](const Uop& uop) { return uop.kind == UopClass::kPause; });
 }
 
 void Offload::give_up(CapturedCall& captured, Core& core) {

@@ -18,7 +18,8 @@
 // at the call's entry and has the core to itself until its return.
 //
 // A call that has to wait in the kernel, for a thread that is no part of this (a background thread's lock), runs at the
-// core that made it, from its beginning; until it is over other calls run at their cores too. Both are counted.
+// core that made it, from its beginning; until it is over other calls run at their cores too. Both are counted. So does
+// a call that spins: it waits for a thread that holds a lock outside of any call, as threads do that start or end.
 #pragma once
 
 #include <array>
@@ -67,6 +68,8 @@ class Offload {
   static bool left_by_a_jump(const CapturedCall& captured, GuestRegisters registers) {
     return captured.slot != 0 && at(registers, GuestRegister::kRsp) > captured.slot;
   }
+  // It has done more than calls do, and pauses: it waits for a thread that cannot run before it returns.
+  static bool spins(const CapturedCall& captured, const Block& block);
   // The call must wait: what it did so far runs at its own core.
   void give_up(CapturedCall& captured, Core& core);
   // At the return: the thread has its own thread pointer again.

@@ -189,6 +189,7 @@ void Simulation::park(GuestThread& thread, uint64_t thread_pointer) {
 void Simulation::record(GuestThread& thread, Address next) {
   if (!thread.captured->recording) return charge(thread, next);
   offload_->record(*thread.captured, thread.pending->block, thread.accesses, next, thread.core->now());
+  if (Offload::spins(*thread.captured, thread.pending->block)) give_up_capture(thread);
   follow_calls(thread);
   thread.accesses.clear();
   thread.pending = nullptr;
