@@ -2,7 +2,7 @@
 
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
-from annex_lab.sim.figures.mallacc.common import LIMIT, MALLOC, MICRO, UNIT, maker, time
+from annex_lab.sim.figures.mallacc.common import LIMIT, MALLOC, MICRO, UNIT, maker, papers_own, time
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Column, Results, cells, in_row, of
 
@@ -15,7 +15,7 @@ def _settings(entries: int) -> tuple[str, ...]:
 
 def _runs(choice: Choice) -> list[Spec]:
     made = []
-    for name in choice.allocators:
+    for name in papers_own(choice):
         for workload in choice.of(MICRO):
             made += each(maker(choice, name), [workload], choice.seeds)
             made += each(maker(choice, name, LIMIT), [workload], choice.seeds)
@@ -26,7 +26,7 @@ def _runs(choice: Choice) -> list[Spec]:
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
-    for name in choice.allocators:
+    for name in papers_own(choice):
         for workload in choice.of(MICRO):
             for entries in ENTRIES:
                 settings = _settings(entries)

@@ -16,12 +16,12 @@ def _runs(choice: Choice) -> list[Spec]:
     return made
 
 
-def _of(metric: str, known: float, limit: float | None):
+def _of(metric: str, known: dict[str, float], limit: float | None):
     def made(choice: Choice, results: Results) -> list[Cell]:
         found = []
         for name in choice.allocators:
             columns = [
-                Column("32 entries", time(choice, name, metric, UNIT, POTENTIAL), {MEAN: known}, paper.FROM),
+                Column("32 entries", time(choice, name, metric, UNIT, POTENTIAL), known, paper.FROM),
                 Column("16 entries", time(choice, name, metric, UNIT)),
                 Column("limit", time(choice, name, metric, LIMIT), {MEAN: limit} if limit else {}, paper.FROM),
             ]
@@ -38,7 +38,14 @@ FIGURE_13 = Figure(
     "Time in the allocator",
     READS,
     _runs,
-    _of(ALLOCATOR, paper.ALLOCATOR, paper.ALLOCATOR_LIMIT),
+    _of(ALLOCATOR, {MEAN: paper.ALLOCATOR}, paper.ALLOCATOR_LIMIT),
     unit="over software",
 )
-FIGURE_14 = Figure("14", "Time in malloc", READS, _runs, _of(MALLOC, paper.MALLOC, None), unit="over software")
+FIGURE_14 = Figure(
+    "14",
+    "Time in malloc",
+    f"{READS} Of its xapian and xalan it says that over 40 % are gone.",
+    _runs,
+    _of(MALLOC, {MEAN: paper.MALLOC} | paper.MALLOC_OF, None),
+    unit="over software",
+)
