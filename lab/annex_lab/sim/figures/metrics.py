@@ -103,7 +103,7 @@ def _support(part: dict) -> dict:
 
 
 def _lengths(function: dict) -> numpy.ndarray:
-    """Of one function's calls, a row a bin: the first length beyond it (cycles, without the kernel's), calls, cycles."""
+    """Of one function's calls, a row a bin: the first length beyond it (without the kernel's cycles), calls, cycles."""
     rows = [(one["below"], one["calls"], one["cycles"]) for one in function.get("lengths", [])]
     return numpy.array(rows, dtype=float).reshape(-1, 3)
 

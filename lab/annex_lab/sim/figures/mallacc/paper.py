@@ -27,4 +27,4 @@ CLASSES = {"sized-deletes-warm": 8, "tp-warm": 25, "tp-small-warm": 4, "gauss": 
 
 # Area at 28 nm, in um2, of 16 entries.
 CAM, SRAM, INDEX, WHOLE, AREA_FROM = 873, 346, 265, 1500, "6.4"
-OF_A_CORE = 0.00006  # of a Haswell's 26.5 mm2
+CORE_MM2, OF_A_CORE = 26.5, 60  # a Haswell with L1 and L2; in millionths: 0.006 %
