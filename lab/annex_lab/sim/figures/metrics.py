@@ -15,7 +15,7 @@ CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocato
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 ALLOCATOR_INSTRUCTIONS = "allocator_instructions"
-MALLOC_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "blocks_asked"
+MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -118,7 +118,7 @@ def _calls(part: dict) -> dict:
         "malloc_user_cycles": own["allocate"],
         "allocator_user_cycles": sum(own.values()),
         MALLOC_LENGTHS: _lengths(functions["allocate"]),
-        "free_lengths": _lengths(functions["free"]),
+        FREE_LENGTHS: _lengths(functions["free"]),
     }
 
 

@@ -4,6 +4,7 @@ from annex_lab.sim.figures.figure import Figure, Paper
 from annex_lab.sim.figures.mallacc import common
 from annex_lab.sim.figures.mallacc.area import AREA_FIGURE
 from annex_lab.sim.figures.mallacc.classes import FIGURE_6
+from annex_lab.sim.figures.mallacc.distance import DISTANCE
 from annex_lab.sim.figures.mallacc.lengths import FIGURE_1, FIGURE_2, FIGURE_15, FIGURE_16
 from annex_lab.sim.figures.mallacc.sizes import FIGURE_17
 from annex_lab.sim.figures.mallacc.steps import FIGURE_4
@@ -26,6 +27,6 @@ FIGURE_18 = Figure(
 FIGURES = [
     *(FIGURE_1, FIGURE_2, FIGURE_4, FIGURE_6, TABLE_1),
     *(FIGURE_13, FIGURE_14, FIGURE_15, FIGURE_16, FIGURE_17, FIGURE_18),
-    AREA_FIGURE,
+    *(AREA_FIGURE, DISTANCE),
 ]
 PAPER = Paper("mallacc", "Mallacc", FIGURES, common.SCALES, common.ALLOCATORS)

@@ -8,7 +8,7 @@ from annex_lab.sim.figures.mallacc import paper
 from annex_lab.sim.figures.mallacc.common import MACRO, POTENTIAL, UNIT, maker
 from annex_lab.sim.figures.metrics import BLOCKS_ASKED
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.values import Column, Missing, Results, Value, cells, in_panel, in_row
+from annex_lab.sim.figures.values import AVERAGE, Column, Missing, Results, Value, cells, in_panel, in_row
 
 CLASSES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30, 40)
 LEVELS = {"50 %": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
@@ -68,7 +68,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
                 for classes, share in of.items()
                 if share == level
             }
-            column = Column(series, _needed(choice, name, level), known, paper.COVERED_FROM, unit=COUNT)
+            column = Column(series, _needed(choice, name, level), known, paper.COVERED_FROM, AVERAGE, unit=COUNT)
             found += cells(results, column, choice.of(MACRO), choice.seeds, in_panel(f"{name}: {NEEDED}"))[:-1]
     return found
 
