@@ -2,7 +2,7 @@
 
 import itertools
 
-from annex_lab.sim.figures.cells import COUNT, SHARE, Cell
+from annex_lab.sim.figures.cells import COUNT, RATIO, SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
 from annex_lab.sim.figures.mallacc.common import LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker
@@ -55,8 +55,8 @@ def _perl(choice: Choice, results: Results) -> list[Cell]:
         make = maker(choice, name)
         rows: list[tuple[str, Value, str, float | None]] = [
             ("median, cycles", median(make), COUNT, None),
-            (f"mean of those of {SLOW} to {START} cycles", mean(make, SLOW, START), COUNT, None),
-            ("that over the median", over(mean(make, SLOW, START), median(make)), COUNT, paper.MISS_OVER_HIT),
+            (f"mean of those of {SLOW} to {START} cycles", mean(make, SLOW, START), RATIO, None),
+            ("that over the median", over(mean(make, SLOW, START), median(make)), RATIO, paper.MISS_OVER_HIT),
             (f"share of time in calls from {START} cycles on", share_of_time(make, START, ENDLESS), SHARE, None),
         ]
         for row, value, unit, known in rows:
@@ -138,7 +138,7 @@ def _of_workload(name: str, workload: str, fast: tuple[int, int]) -> Figure:
                 low, high = fast
                 columns = {
                     "median, cycles": Column(case, median(make), known, paper.MEDIAN_FROM, unit=COUNT),
-                    f"mean of those below {paper.SHORT} cycles": Column(case, mean(make, 0, paper.SHORT), unit=COUNT),
+                    f"mean of those below {paper.SHORT} cycles": Column(case, mean(make, 0, paper.SHORT)),
                     f"share of calls of {low} to {high - 1} cycles": Column(
                         case, share_of_calls(make, low, high), unit=SHARE
                     ),
