@@ -7,7 +7,7 @@ from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Figure
 
 COLUMNS = 4  # of small pictures of lines
-NAMED, MANY = 10, 16  # of more rows than many, about so many are named at the axis of lines
+NAMED, ROOM = 10, 36  # where rows' names have more letters than that, about so many are named at the axis of lines
 PAPER = "#111111"
 BOUND = "#8a8a8a"
 
@@ -85,7 +85,7 @@ def _lines(axes, cells: list[Cell], looks: dict) -> None:
         if known:
             axes.plot(*zip(*known, strict=True), marker="D", markersize=4, color=colour, markeredgecolor=PAPER,
                       linestyle="none")  # fmt: skip
-    apart = math.ceil(len(rows) / NAMED) if len(rows) > MANY else 1
+    apart = math.ceil(len(rows) / NAMED) if sum(map(len, rows)) > ROOM else 1
     axes.set_xticks(range(0, len(rows), apart), rows[::apart], fontsize=9)
     axes.set_xlim(-0.3, len(rows) - 0.7)
 

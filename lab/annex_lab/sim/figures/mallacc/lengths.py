@@ -21,10 +21,15 @@ from annex_lab.sim.figures.values import Column, Results, Value, cells, in_row, 
 PERL, XAPIAN, XALAN = "perl-hashes", "xapian", "xalan"
 SLOW = 512  # cycles: a call that has missed in the thread cache
 START = 16384  # cycles: longer are one or two calls of a run, in which the allocator makes itself ready
+LATER = (0, START)
 CUMULATIVE = (16, 24, 32, 48, 64, 80, 100, 128, 256, 512, 1024, 2048, 4096, START, 65536, 1 << 20)
 BY_LENGTH = "share of the time in malloc, by the cycles of a call"
 CALLS = "its calls"
-LENGTHS = "A row is of calls that take so many cycles or more, and less than the next row's; the kernel's are left out."
+LENGTHS = (
+    "A row is of calls that take so many cycles or more, and less than the next row's; the kernel's are left out. "
+    f"Shares are of calls below {START} cycles: longer are one or two calls of a run, the allocator's start, which the "
+    "paper's samples of long runs lack."
+)
 
 
 def _of_one(results: Results, workload: str, choice: Choice, place: tuple[str, str], column: Column) -> list[Cell]:
@@ -33,8 +38,8 @@ def _of_one(results: Results, workload: str, choice: Choice, place: tuple[str, s
     return cells(results, column, [workload], choice.seeds, in_row(row, panel))[:1]
 
 
-def _steps(edges: list[int]) -> list[tuple[int, float]]:
-    return list(itertools.pairwise([*edges, ENDLESS]))
+def _steps(edges: list[int]) -> list[tuple[int, int]]:
+    return list(itertools.pairwise([*edges, START]))
 
 
 # --- 1 --------------------------------------------------------------------------------------------------------------
@@ -48,8 +53,8 @@ def _perl(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for name in choice.allocators if choice.of([PERL]) else ():
         make = maker(choice, name)
-        for low, high in _steps(halves(15)):
-            column = Column(name, share_of_time(make, low, high), unit=SHARE)
+        for low, high in _steps(halves(11)):
+            column = Column(name, share_of_time(make, low, high, of=LATER), unit=SHARE)
             found += _of_one(results, PERL, choice, (BY_LENGTH, str(low)), column)
     for name in choice.allocators if choice.of([PERL]) else ():
         make = maker(choice, name)
@@ -69,8 +74,7 @@ FIGURE_1 = Figure(
     "1",
     "Time in malloc over the length of a call, perl",
     f"perl-hashes, in software. {LENGTHS} The paper's peaks are hits in the thread cache, the central list, and spans. "
-    f"A call of {SLOW} cycles or more is taken for one that missed in the thread cache; from {START} on there are one "
-    "or two calls a run, the allocator's start.",
+    f"A call of {SLOW} cycles or more is taken for one that missed in the thread cache.",
     _perl_runs,
     _perl,
     drawn="lines",
@@ -87,10 +91,8 @@ def _software_runs(choice: Choice) -> list[Spec]:
 
 def _cumulative(choice: Choice, results: Results) -> list[Cell]:
     found = []
-    whole, later = (0, ENDLESS), (0, START)
-    for name, (counted, what) in itertools.product(
-        choice.allocators, ((whole, ""), (later, f", without calls from {START} cycles on"))
-    ):
+    whole = (0, ENDLESS)
+    for name, (counted, what) in itertools.product(choice.allocators, ((whole, ""), (LATER, ", after its start"))):
         for below in CUMULATIVE if counted == whole else CUMULATIVE[: CUMULATIVE.index(START) + 1]:
             for workload in choice.of(MACRO):
                 known = below == paper.SHORT and workload in paper.SHORT_OF
@@ -131,7 +133,7 @@ def _of_workload(name: str, workload: str, fast: tuple[int, int]) -> Figure:
             software = maker(choice, allocator)
             cases = {case: maker(choice, allocator, *how) for case, how in CASES.items()}
             for (low, high), (case, make) in itertools.product(_steps(quarters(8)), cases.items()):
-                column = Column(case, share_of_time(make, low, high, software), unit=SHARE)
+                column = Column(case, share_of_time(make, low, high, software, LATER), unit=SHARE)
                 found += _of_one(results, workload, choice, (allocator, str(low)), column)
             for case, make in cases.items():
                 known = paper.MEDIAN if case == "32 entries" else {}
@@ -142,6 +144,7 @@ def _of_workload(name: str, workload: str, fast: tuple[int, int]) -> Figure:
                     f"share of calls of {low} to {high - 1} cycles": Column(
                         case, share_of_calls(make, low, high), unit=SHARE
                     ),
+                    "time after the start, over software's": Column(case, share_of_time(make, *LATER, software, LATER)),
                     "all time, over software's": Column(
                         case,
                         over(of(make, MALLOC), of(software, MALLOC)),
@@ -156,7 +159,7 @@ def _of_workload(name: str, workload: str, fast: tuple[int, int]) -> Figure:
     return Figure(
         name,
         f"Time in malloc over the length of a call, {workload}",
-        f"Shares of the time that software takes in malloc, so that a column adds up to what is left of it. {LENGTHS}",
+        f"Shares of the time that software takes, so that a column adds up to what is left of it. {LENGTHS}",
         runs,
         made,
         drawn="lines",
