@@ -68,6 +68,26 @@ def test_every_answer_is_what_software_gives(simulate):
         assert unit["pops"] > 1000 and unit["pushes"] > 1000
 
 
+def test_the_lengths_of_calls_add_up(simulate):
+    for function in simulate("tp-small")["allocator"]["functions"].values():
+        lengths = function["lengths"]
+        assert sum(one["calls"] for one in lengths) == function["calls"]
+        assert sum(one["cycles"] for one in lengths) == function["cycles"] - function["kernel_cycles"]
+        short = sum(one["cycles"] for one in lengths if one["below"] <= 100)
+        assert short == function["cycles_in_calls_below_100"]
+        assert all(one["cycles"] < one["below"] * one["calls"] for one in lengths)
+
+
+def test_blocks_are_counted_by_their_size_class_whoever_finds_it(simulate):
+    """tp-small asks for four sizes in turn."""
+    software = tuple(f"mallacc.{step}=software" for step in ("size_class", "sampling", "pop", "push"))
+    runs = [simulate("tp-small", "mallacc", settings) for settings in ((), ("mallacc.entries=2",), software)]
+    for results in [*runs, simulate("tp-small", "mallacc-limit")]:
+        blocks = sorted((one["blocks"] for one in results["mallacc"]["blocks_asked"]), reverse=True)
+        assert min(blocks[:4]) == pytest.approx(max(blocks[:4]), rel=0.01)
+        assert sum(blocks[4:]) < 0.01 * sum(blocks)
+
+
 def test_pops_hit_where_lists_have_two_blocks(simulate):
     cold = simulate("tp-small", "mallacc")["mallacc"]
     warm = simulate("tp-small", "mallacc", options=("--warm", "8"))["mallacc"]
