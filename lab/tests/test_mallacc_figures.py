@@ -154,7 +154,7 @@ def test_the_distance_is_of_what_is_left_when_a_cause_is_removed():
     _, found = made("distance", measured, ("xalan", "cfrac"))
     summary = {(row, series): cell for (panel, row, series), cell in found.items() if panel == distance.SUMMARY}
     assert summary[distance.EXPERIMENTS[0].removed, "malloc, 32 entries"].ours == pytest.approx(34 / 40)
-    for row in ("the allocator's start", "the first quarter of longer runs", "slow calls"):
+    for row in ("the allocator's start", "the first third of longer runs", "slow calls"):
         assert summary[row, "malloc, 32 entries"].ours == pytest.approx(0.7)
         assert summary[row, "malloc and free, limit"].ours == pytest.approx(20 / 30)
     assert {cell.paper for (_, series), cell in summary.items() if series == "malloc, 32 entries"} == {0.7}

@@ -15,7 +15,7 @@ from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import MEAN, Column, Results, Value, cells, in_panel, less, over
 
 FULL = "gperftools-marked-full"  # peers/full_gperftools.py
-LONGER = 4  # times the work
+LONGER = 3  # times the work
 NARROW = ("core.decode=2", "core.width=2", "core.retire_width=2")  # half of haswell-1's
 CASES = {"32 entries": (UNIT, POTENTIAL), "limit": (LIMIT, ())}
 FUNCTIONS = {"malloc": (MALLOC_LENGTHS,), "malloc and free": (MALLOC_LENGTHS, FREE_LENGTHS)}
@@ -42,7 +42,7 @@ class Experiment:
 EXPERIMENTS = (
     Experiment("nothing: as in Figures 13 and 14"),
     Experiment("the allocator's start", below=START),
-    Experiment("the first quarter of longer runs", later=True),
+    Experiment("the first third of longer runs", later=True),
     Experiment("slow calls", below=SLOW),
     Experiment("both: later calls, no slow ones", below=SLOW, later=True),
     Experiment("calls of 100 cycles and more", below=paper.SHORT),
@@ -106,7 +106,7 @@ DISTANCE = Figure(
     "The distance to the paper's gains, by experiment",
     "Cycles over those of the same allocator in software, without the kernel's; a row has what is supposed to keep "
     "ours from the paper's gain removed from both. First seed. The start: calls of "
-    f"{START} cycles and more, one or two a run. The first quarter: runs of {LONGER} times the work, less runs of once "
+    f"{START} cycles and more, one or two a run. The first third: runs of {LONGER} times the work, less runs of once "
     f"the work. Slow: {SLOW} cycles and more. The fast path of 2017: gperftools-marked-full, whose mallocs all go out "
     "of line.",
     _runs,
