@@ -26,12 +26,12 @@ def simulate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mallacc")
     known = {}
 
-    def run(workload, hardware="", settings=(), scale=0.0002, allocator=ALLOCATOR, options=()):
-        key = (workload, hardware, settings, scale, allocator, options)
+    def run(workload, hardware="", settings=(), scale=0.0002, allocator=ALLOCATOR, options=(), seed=1):
+        key = (workload, hardware, settings, scale, allocator, options, seed)
         if key not in known:
             out = folder / f"{len(known)}.json"
             command = [str(paths.ROOT / ".venv/bin/annex-lab"), "sim", "--machine", MACHINE, "--allocator", allocator]
-            command += ["--json", str(out)]
+            command += ["--json", str(out), "--seed", str(seed)]
             command += ["--hardware", hardware] if hardware else []
             for setting in settings:
                 command += ["--set", setting]
@@ -86,6 +86,12 @@ def test_blocks_are_counted_by_their_size_class_whoever_finds_it(simulate):
         blocks = sorted((one["blocks"] for one in results["mallacc"]["blocks_asked"]), reverse=True)
         assert min(blocks[:4]) == pytest.approx(max(blocks[:4]), rel=0.01)
         assert sum(blocks[4:]) < 0.01 * sum(blocks)
+
+
+def test_a_program_of_one_thread_has_no_luck(simulate):
+    """So one seed is enough for the figures."""
+    one, two = (simulate("gauss-free", "mallacc", scale=0.002, seed=seed) for seed in (1, 2))
+    assert cycles(one) == cycles(two) and one["mallacc"] == two["mallacc"]
 
 
 def test_pops_hit_where_lists_have_two_blocks(simulate):
