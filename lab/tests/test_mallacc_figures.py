@@ -78,8 +78,17 @@ def test_no_bin_of_the_simulators_lies_across_an_edge(edges):
 def test_figures_of_software_need_no_run_that_figure_13_has_not():
     choice = Choice(common.SCALES, common.ALLOCATORS)
     there = set(shared([BY_NAME["13"]], choice))
-    for name in ("1", "2", "6", "14", "15", "16"):
+    for name in ("1", "2", "6", "14", "15", "16", "table2"):
         assert set(shared([BY_NAME[name]], choice)) <= there, name
+
+
+def test_table_2_is_what_of_the_programs_time_is_gone():
+    took = {"": 1000, "mallacc": 996, "mallacc-limit": 1003}
+    _, found = made("table2", lambda spec: {"cycles": took[spec.hardware]}, ("xapian", "cfrac"))
+    mean = found[common.TCMALLOC, "mean", "32 entries"]
+    assert mean.ours == pytest.approx(0.004) and mean.paper == 0.0043
+    assert found[common.TCMALLOC, "xapian", "limit"].ours == pytest.approx(-0.003)
+    assert found[common.TCMALLOC, "xapian", "32 entries"].paper == 0.0055
 
 
 def test_figure_2_has_the_papers_bound_where_it_gives_one():

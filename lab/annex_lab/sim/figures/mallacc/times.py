@@ -1,11 +1,11 @@
-"""Figures 13 and 14: time in the allocator, and in malloc, beside the limit study."""
+"""Figures 13 and 14 and Table 2: time in the allocator, in malloc, and of the program, beside the limit study."""
 
-from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
 from annex_lab.sim.figures.mallacc.common import ALLOCATOR, LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker, time
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.values import MEAN, Column, Results, cells, in_panel
+from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, Value, cells, in_panel
 
 
 def _runs(choice: Choice) -> list[Spec]:
@@ -48,4 +48,33 @@ FIGURE_14 = Figure(
     _runs,
     _of(MALLOC, {MEAN: paper.MALLOC} | paper.MALLOC_OF, None),
     unit="over software",
+)
+
+
+def _saved(value: Value) -> Value:
+    return lambda results, workload, seed: 1 - value(results, workload, seed)
+
+
+def _program(choice: Choice, results: Results) -> list[Cell]:
+    found = []
+    for name in choice.allocators:
+        for series, hardware, settings, known in (
+            ("32 entries", UNIT, POTENTIAL, paper.PROGRAM),
+            ("limit", LIMIT, (), {}),
+        ):
+            saved = _saved(time(choice, name, "cycles", hardware, settings))
+            column = Column(series, saved, known, paper.PROGRAM_FROM, AVERAGE, unit=SHARE)
+            found += cells(results, column, choice.of(MACRO), choice.seeds, in_panel(name))
+    return found
+
+
+TABLE_2 = Figure(
+    "table2",
+    "Time of the whole program",
+    "What of the program's cycles is gone, the kernel's among them. The paper's are speedups, of its programs in which "
+    "they are significant; its xapian here is that on abstracts.",
+    _runs,
+    _program,
+    unit="share of the program's time",
+    kind="Table",
 )
