@@ -39,3 +39,7 @@ def maker(
 def time(choice: Choice, allocator: str, metric: str, hardware: str, settings: tuple[str, ...] = ()) -> Value:
     """Cycles of that, over those of the same allocator in software."""
     return over(of(maker(choice, allocator, hardware, settings), metric), of(maker(choice, allocator), metric))
+
+
+def saved(value: Value) -> Value:
+    return lambda results, workload, seed: 1 - value(results, workload, seed)

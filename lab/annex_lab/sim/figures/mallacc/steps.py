@@ -3,9 +3,9 @@
 from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
-from annex_lab.sim.figures.mallacc.common import LIMIT, MALLOC, MICRO, UNIT, maker, papers_own, time
+from annex_lab.sim.figures.mallacc.common import LIMIT, MALLOC, MICRO, UNIT, maker, papers_own, saved, time
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.values import AVERAGE, Column, Results, Value, cells, in_panel
+from annex_lab.sim.figures.values import AVERAGE, Column, Results, cells, in_panel
 
 STEPS = ("size_class", "sampling", "pop", "push")
 LEFT_OUT = {"size class": ("size_class",), "sampling": ("sampling",), "push and pop": ("pop", "push")}
@@ -27,17 +27,13 @@ def _runs(choice: Choice) -> list[Spec]:
     return made
 
 
-def _saved(value: Value) -> Value:
-    return lambda results, workload, seed: 1 - value(results, workload, seed)
-
-
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for name in papers_own(choice):
         for series, (hardware, settings) in CASES.items():
             known = {AVERAGE: paper.FAST_PATH_STEPS} if series == "all" else {}
-            saved = _saved(time(choice, name, MALLOC, hardware, settings))
-            column = Column(series, saved, known, paper.STEPS_FROM, AVERAGE, unit=SHARE)
+            gone = saved(time(choice, name, MALLOC, hardware, settings))
+            column = Column(series, gone, known, paper.STEPS_FROM, AVERAGE, unit=SHARE)
             found += cells(results, column, choice.of(MICRO), choice.seeds, in_panel(name))
     return found
 

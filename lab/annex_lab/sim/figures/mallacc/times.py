@@ -3,9 +3,9 @@
 from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
-from annex_lab.sim.figures.mallacc.common import ALLOCATOR, LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker, time
+from annex_lab.sim.figures.mallacc.common import ALLOCATOR, LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker, saved, time
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, Value, cells, in_panel
+from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, cells, in_panel
 
 
 def _runs(choice: Choice) -> list[Spec]:
@@ -51,10 +51,6 @@ FIGURE_14 = Figure(
 )
 
 
-def _saved(value: Value) -> Value:
-    return lambda results, workload, seed: 1 - value(results, workload, seed)
-
-
 def _program(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for name in choice.allocators:
@@ -62,8 +58,8 @@ def _program(choice: Choice, results: Results) -> list[Cell]:
             ("32 entries", UNIT, POTENTIAL, paper.PROGRAM),
             ("limit", LIMIT, (), {}),
         ):
-            saved = _saved(time(choice, name, "cycles", hardware, settings))
-            column = Column(series, saved, known, paper.PROGRAM_FROM, AVERAGE, unit=SHARE)
+            gone = saved(time(choice, name, "cycles", hardware, settings))
+            column = Column(series, gone, known, paper.PROGRAM_FROM, AVERAGE, unit=SHARE)
             found += cells(results, column, choice.of(MACRO), choice.seeds, in_panel(name))
     return found
 
