@@ -4,6 +4,7 @@ import copy
 import json
 import subprocess
 
+import numpy as np
 import pytest
 
 from annex_lab import allocators, paths
@@ -176,8 +177,14 @@ def test_the_marked_peer_is_known():
 def made_up(figure, choice, cycles):
     """The figure's cells, where a run takes as many cycles as that says by its hardware and settings."""
     specs = shared([figure], choice)
+    start = 20000
     measured = {
-        spec: {common.MALLOC: cycles(spec), common.ALLOCATOR: 2 * cycles(spec), "mallacc_lookup_hits": 0.5}
+        spec: {
+            common.MALLOC: cycles(spec) + start,
+            common.ALLOCATOR: 2 * cycles(spec) + start,
+            "malloc_lengths": np.array([(64, 2, cycles(spec)), (20480, 1, start)], dtype=float),
+            "mallacc_lookup_hits": 0.5,
+        }
         for spec in specs
     }
     return specs, figure.cells(choice, Results(measured, {}))
@@ -200,6 +207,8 @@ def test_figures_13_and_14_have_the_papers_means_beside_ours():
     for figure, paper in (("13", 0.82), ("14", 0.70)):
         figure = next(one for one in FIGURES if one.name == figure)
         _, cells = made_up(figure, choice, lambda spec: took[spec.hardware])
-        means = [cell for cell in cells if cell.row == MEAN and cell.series == "32 entries"]
-        assert [cell.panel for cell in means] == list(common.ALLOCATORS)
-        assert {(round(cell.ours, 6), round(cell.paper, 6)) for cell in means} == {(0.9, paper)}
+        means = {cell.panel: cell for cell in cells if cell.row == MEAN and cell.series == "32 entries"}
+        assert all(cell.paper == pytest.approx(paper) for cell in means.values())
+        for name in common.ALLOCATORS:
+            assert means[f"{name}, after its start"].ours == pytest.approx(0.9)
+            assert means[name].ours > 0.99  # the start hides it

@@ -8,9 +8,7 @@ from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
 from annex_lab.sim.figures.mallacc.common import LIMIT, MACRO, MICRO, POTENTIAL, TCMALLOC, UNIT, maker
-from annex_lab.sim.figures.mallacc.distribution import CYCLES, ENDLESS, within
-from annex_lab.sim.figures.mallacc.lengths import SLOW, START
-from annex_lab.sim.figures.metrics import FREE_LENGTHS, MALLOC_LENGTHS
+from annex_lab.sim.figures.mallacc.distribution import ENDLESS, FUNCTIONS, SLOW, START, cycles_within
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import MEAN, Column, Results, Value, cells, in_panel, less, over
 
@@ -18,7 +16,6 @@ FULL = "gperftools-marked-full"  # peers/full_gperftools.py
 LONGER = 3  # times the work
 NARROW = ("core.decode=2", "core.width=2", "core.retire_width=2")  # half of haswell-1's
 CASES = {"32 entries": (UNIT, POTENTIAL), "limit": (LIMIT, ())}
-FUNCTIONS = {"malloc": (MALLOC_LENGTHS,), "malloc and free": (MALLOC_LENGTHS, FREE_LENGTHS)}
 KNOWN = {
     ("malloc", "32 entries"): paper.MALLOC,
     ("malloc and free", "32 entries"): paper.ALLOCATOR,
@@ -72,19 +69,11 @@ def _runs(choice: Choice) -> list[Spec]:
     return list(dict.fromkeys(made))
 
 
-def _cycles(make: Callable[[str, int], Spec], functions: tuple[str, ...], below: float) -> Value:
-    def value(results: Results, workload: str, seed: int) -> float:
-        found = (results.get(make(workload, seed), function) for function in functions)
-        return sum(within(lengths, 0, below)[:, CYCLES].sum() for lengths in found)
-
-    return value
-
-
 def _time(choice: Choice, of: Experiment, case: str, functions: tuple[str, ...]) -> Value:
-    here = _cycles(_makers(choice, of)[case], functions, of.below)
+    here = cycles_within(_makers(choice, of)[case], functions, 0, of.below)
     if not of.later:
         return here
-    return less(_cycles(_makers(_longer(choice), of)[case], functions, of.below), here)
+    return less(cycles_within(_makers(_longer(choice), of)[case], functions, 0, of.below), here)
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:

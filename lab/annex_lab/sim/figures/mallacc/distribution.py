@@ -4,13 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from annex_lab.sim.figures.metrics import MALLOC_LENGTHS
+from annex_lab.sim.figures.metrics import FREE_LENGTHS, MALLOC_LENGTHS
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Missing, Results, Value
 
 Make = Callable[[str, int], Spec]
 BELOW, CALLS, CYCLES = range(3)  # columns
 ENDLESS = float("inf")
+SLOW = 512  # cycles: a call that has missed in the thread cache
+START = 16384  # cycles: longer are one or two calls of a run, in which the allocator makes itself ready
+FUNCTIONS = {"malloc": (MALLOC_LENGTHS,), "malloc and free": (MALLOC_LENGTHS, FREE_LENGTHS)}
 
 
 def halves(octaves: int) -> list[int]:
@@ -38,6 +41,16 @@ def share_of_time(
         if whole == 0:
             raise Missing("no time in malloc")
         return within(mine, low, high)[:, CYCLES].sum() / whole
+
+    return value
+
+
+def cycles_within(make: Make, functions: tuple[str, ...], low: float, high: float) -> Value:
+    """In calls of these lengths and functions."""
+
+    def value(results: Results, workload: str, seed: int) -> float:
+        found = (results.get(make(workload, seed), function) for function in functions)
+        return float(sum(within(lengths, low, high)[:, CYCLES].sum() for lengths in found))
 
     return value
 

@@ -8,6 +8,8 @@ from annex_lab.sim.figures.mallacc import paper
 from annex_lab.sim.figures.mallacc.common import LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker
 from annex_lab.sim.figures.mallacc.distribution import (
     ENDLESS,
+    SLOW,
+    START,
     halves,
     mean,
     median,
@@ -19,8 +21,6 @@ from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Column, Results, Value, cells, in_row, of, over
 
 PERL, XAPIAN, XALAN = "perl-hashes", "xapian", "xalan"
-SLOW = 512  # cycles: a call that has missed in the thread cache
-START = 16384  # cycles: longer are one or two calls of a run, in which the allocator makes itself ready
 LATER = (0, START)
 CUMULATIVE = (16, 24, 32, 48, 64, 80, 100, 128, 256, 512, 1024, 2048, 4096, START, 65536, 1 << 20)
 BY_LENGTH = "share of the time in malloc, by the cycles of a call"
