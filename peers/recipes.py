@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import full_gperftools
 import marked_gperftools
 
 
@@ -130,6 +131,11 @@ def gperftools_marked(work, jobs, run):
     return gperftools(work, jobs, run)
 
 
+def gperftools_full(work, jobs, run):
+    full_gperftools.change(work)
+    return gperftools(work, jobs, run)
+
+
 def tbb(work, _jobs, run):
     # Compiled by upstream. The proxy has the malloc names and needs the library with the allocator; as shipped it finds
     # that only on the library path of whoever starts the program.
@@ -189,6 +195,11 @@ RECIPES = {
         "CMake Release, target tcmalloc_minimal with sampling and markers: -O3 -DNDEBUG",
         gperftools_marked,
         depends=marked_gperftools.identity,
+    ),
+    "gperftools-marked-full": Recipe(
+        "CMake Release, target tcmalloc_minimal with sampling and markers, without its fast path: -O3 -DNDEBUG",
+        gperftools_full,
+        depends=full_gperftools.identity,
     ),
     "tbb": Recipe("compiled by upstream (oneAPI's wheel); run path $ORIGIN added", tbb, compiled_here=False),
     "scudo": Recipe(

@@ -58,6 +58,9 @@ EXPERIMENTS_OF = {
         "jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}, "jemalloc that gives no pages back"
     ),
     "gperftools-marked": Variant("gperftools-marked", {}, "gperftools with sampling, and markers for Mallacc"),
+    "gperftools-marked-full": Variant(
+        "gperftools-marked-full", {}, "the same, with every malloc on the way that upstream keeps for uncommon cases"
+    ),
     "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
     "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),

@@ -184,6 +184,84 @@ def test_queues_and_links_by_hand():
     assert energy(of, model.QUEUES) == pytest.approx(wires + tables * 1e-12 + leaked)
 
 
+# --- units of the allocator's -----------------------------------------------------------------------------------------
+
+MALLACC = {"entries": 32, "size_class": "unit", "pop": "unit", "push": "unit", "keys": "indices"}
+COUNTED = {"lookups": 9, "updates": 2, "pops": 5, "pop_hits": 4, "pushes": 6, "drops": 1, "prefetches": 3, "reads": 2}
+
+
+def with_malloc_cache(of: dict, times: int = 1, **settings) -> dict:
+    of = copy.deepcopy(of)
+    of["machine"]["mallacc"] = MALLACC | settings
+    of["mallacc"] = {name: times * count for name, count in COUNTED.items()}
+    return of
+
+
+def test_a_malloc_cache_by_hand():
+    cam, sram = arrays.find("cam", 32 * 8), arrays.find("ram", 512)
+    expected = (9 + 2 + 5 + 7 + 3) * cam.read_pj + (9 + 2 + 5 + 7) * cam.write_pj
+    expected += (9 + 5 + 7) * sram.read_pj + (2 + 4 + 7 + 2) * sram.write_pj + 11 * NOMINAL["mallacc.index"]
+    leaked = 2 * (cam.leakage_mw + sram.leakage_mw) * 1e-6
+    of = with_malloc_cache(results())
+    assert energy(of, model.MALLOC_CACHES) == pytest.approx(expected * 1e-12 + leaked)
+    area = cam.area_um2 + sram.area_um2 + NOMINAL["mallacc.logic"]
+    assert model.area(of["machine"], PLAIN)[model.MALLOC_CACHES][0] == pytest.approx(2 * area * 1e-6)
+    by_size = with_malloc_cache(results(), keys="sizes")
+    assert energy(of, model.MALLOC_CACHES) > energy(by_size, model.MALLOC_CACHES)
+
+
+def test_a_malloc_cache_in_the_support_core_is_counted_there_alone():
+    both = model.of(with_malloc_cache(with_support(results())), PLAIN)
+    assert model.MALLOC_CACHES not in both.energy and model.MALLOC_CACHES not in both.area
+    main = model.of(with_malloc_cache(results()), PLAIN)
+    assert both.area[model.SUPPORT_MALLOC_CACHE][0] == pytest.approx(main.area[model.MALLOC_CACHES][0] / 2)
+    assert 0 < both.energy[model.SUPPORT_MALLOC_CACHE][0] < main.energy[model.MALLOC_CACHES][0]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"entries": 0}, {"size_class": "free", "pop": "free", "push": "free"}, {"entries": 0, "pop": "free"}]
+)
+def test_a_study_of_what_costs_nothing_has_no_malloc_cache(settings):
+    without, study = model.of(results(), PLAIN), model.of(with_malloc_cache(results(), **settings), PLAIN)
+    assert without.energy == study.energy and without.area == study.area
+
+
+def with_objects(of: dict, pages: str = "no", times: int = 1) -> dict:
+    of = copy.deepcopy(of)
+    of["machine"]["memento"] = {"units": 1, "largest": 512, "objects": 16, "page_allocator": pages}
+    counted = {"mallocs": 90, "frees": 80, "objects_taken": 8, "objects_made": 24, "objects_put": 16}
+    counted |= {"batches_made": 3, "pages": 5}
+    of["memento"] = {name: times * count for name, count in counted.items()}
+    return of
+
+
+def test_object_tables_by_hand():
+    pointers, headers, small = arrays.find("ram", 64 * 16 * 6), arrays.find("ram", 64 * 54), arrays.find("ram", 512)
+    expected = (90 + 16) * pointers.read_pj + (80 + 8 + 24) * pointers.write_pj
+    expected += 3 * 54 * 8 / 128 * (headers.read_pj + headers.write_pj)
+    leaked = 2 * (pointers.leakage_mw + headers.leakage_mw) * 1e-6
+    of, pages = with_objects(results()), with_objects(results(), "yes")
+    assert energy(of, model.OBJECT_TABLES) == pytest.approx(expected * 1e-12 + leaked)
+    assert energy(pages, model.OBJECT_TABLES) - energy(of, model.OBJECT_TABLES) == pytest.approx(
+        5 * (small.read_pj + small.write_pj) * 1e-12 + 2 * small.leakage_mw * 1e-6
+    )
+    areas = [model.area(one["machine"], PLAIN)[model.OBJECT_TABLES][0] for one in (of, pages)]
+    assert areas[0] == pytest.approx(2 * (pointers.area_um2 + headers.area_um2) * 1e-6)
+    assert areas[1] - areas[0] == pytest.approx(2 * small.area_um2 * 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("add", "component"), [(with_malloc_cache, model.MALLOC_CACHES), (with_objects, model.OBJECT_TABLES)]
+)
+def test_units_take_more_for_more_calls_and_have_intervals(add, component):
+    nothing, once, twice = (energy(add(results(), times=times), component) for times in (0, 1, 2))
+    assert twice - nothing == pytest.approx(2 * (once - nothing)) and once > nothing > 0
+    used = model.of(add(results()), DRAWN)
+    for quantity in (used.energy[component], used.area[component]):
+        found = parameters.estimate(quantity)
+        assert found.low < found.value < found.high
+
+
 def test_area_by_hand():
     found = model.area(with_support(results())["machine"], PLAIN)
     assert found[model.MAIN][0] == pytest.approx(2 * NOMINAL["core.area"])

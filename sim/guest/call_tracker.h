@@ -15,6 +15,50 @@
 
 namespace annex::sim {
 
+// Calls by their length, and the time in them: each length by itself below 128 cycles, where fast paths are and a cycle
+// matters; eight steps for every power of two beyond.
+class CallLengths {
+ public:
+  struct Bin {
+    uint64_t calls = 0;
+    Cycles cycles = 0;
+  };
+
+  void add(Cycles took) {
+    Bin& bin = bins_[index_of(took)];
+    ++bin.calls;
+    bin.cycles += took;
+  }
+  // visit(the first length beyond the bin, the bin), of those with calls.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (size_t i = 0; i < bins_.size(); ++i) {
+      if (bins_[i].calls > 0) visit(beyond(i), bins_[i]);
+    }
+  }
+
+ private:
+  static constexpr size_t kExact = 128;
+  static constexpr int kSteps = 8;
+  static constexpr int kFirstBits = 8;  // of 128
+  static constexpr int kMostBits = 40;  // five minutes
+
+  static constexpr size_t index_of(Cycles took) {
+    if (took < kExact) return static_cast<size_t>(took);
+    const int bits = static_cast<int>(std::bit_width(took));
+    if (bits > kMostBits) return kBins - 1;
+    return kExact + static_cast<size_t>((bits - kFirstBits) * kSteps) + ((took >> (bits - 4)) & (kSteps - 1));
+  }
+  static constexpr Cycles beyond(size_t index) {
+    if (index < kExact) return index + 1;
+    const size_t step = (index - kExact) % kSteps;
+    return Cycles{kSteps + step + 1} << ((index - kExact) / kSteps + kFirstBits - 4);
+  }
+
+  static constexpr size_t kBins = kExact + (kMostBits - kFirstBits + 1) * kSteps;
+  std::array<Bin, kBins> bins_{};
+};
+
 // How long the calls of one function took, in cycles.
 struct CallStatistics {
   uint64_t calls = 0;
@@ -23,6 +67,7 @@ struct CallStatistics {
   Cycles kernel_cycles = 0;              // of them, in page faults and system calls
   Cycles cycles_in_short = 0;            // of calls below 100 cycles, without the kernel's (Mallacc figure 1)
   std::array<uint64_t, 40> by_cycles{};  // calls of [2^(i-1), 2^i) cycles, without the kernel's
+  CallLengths lengths;                   // the same, finer, and with the time (Mallacc figures 1, 2, 15, 16)
 };
 
 class CallTracker {
@@ -62,6 +107,7 @@ class CallTracker {
     s.kernel_cycles += in_kernel;
     if (took < 100) s.cycles_in_short += took;
     ++s.by_cycles[static_cast<size_t>(std::bit_width(took))];
+    s.lengths.add(took);
   }
 
  private:

@@ -156,6 +156,7 @@ void MarkedSteps::end_size(const MarkedStep& step, MarkerKind kind, const Mallac
   if (none) return;
   // An allocator that never asks for the bytes has the unit keep the size: the range grows with it.
   const bool learns = kind != MarkerKind::kSizeClass;
+  if (learns) ++blocks_asked_[is];
   const Operand kept =
       knows_bytes ? Operand{bytes.in, static_cast<uint32_t>(bytes.value)} : Operand{.value = step.size};
   const Who who = who_does(MarkerKind::kSizeBegin);
@@ -193,6 +194,8 @@ void MarkedSteps::describe(nlohmann::json& out) const {
   }
   MallaccStatistics::each(sum, [&](const char* name, uint64_t value) { out[name] = value; });
   out["classes"] = classes.size();
+  nlohmann::json& by_class = out["blocks_asked"] = nlohmann::json::array();
+  for (const auto& [number, blocks] : blocks_asked_) by_class.push_back({{"class", number}, {"blocks", blocks}});
   out["left_out"] = left_out_;
   out["wrong_answers"] = wrong_answers_;
   out["steps_without_end"] = without_end_;

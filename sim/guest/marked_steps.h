@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
@@ -78,7 +79,8 @@ class MarkedSteps {
   std::deque<Mallacc> units_;  // by core
   uint64_t wrong_answers_ = 0;
   uint64_t without_end_ = 0;
-  uint64_t left_out_ = 0;  // steps
+  uint64_t left_out_ = 0;                      // steps
+  std::map<uint32_t, uint64_t> blocks_asked_;  // by size class: for how many blocks (Mallacc figure 6)
 };
 
 }  // namespace annex::sim

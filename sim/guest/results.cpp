@@ -27,12 +27,17 @@ Json of_calls(const CallStatistics& calls) {
     if (calls.by_cycles[i] == 0) continue;
     by_cycles.push_back({{"below", uint64_t{1} << i}, {"calls", calls.by_cycles[i]}});
   }
+  Json lengths = Json::array();
+  calls.lengths.each([&](Cycles beyond, const CallLengths::Bin& bin) {
+    lengths.push_back({{"below", beyond}, {"calls", bin.calls}, {"cycles", bin.cycles}});
+  });
   return {{"calls", calls.calls},
           {"instructions", calls.instructions},
           {"cycles", calls.cycles},
           {"kernel_cycles", calls.kernel_cycles},
           {"cycles_in_calls_below_100", calls.cycles_in_short},
-          {"by_cycles", by_cycles}};
+          {"by_cycles", by_cycles},
+          {"lengths", lengths}};
 }
 
 }  // namespace

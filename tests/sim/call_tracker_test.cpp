@@ -59,5 +59,23 @@ TEST_F(CallTrackerTest, ShortCallsAreCountedApart) {
   EXPECT_EQ(of(Function::kAllocate).cycles_in_short, 119u);
 }
 
+TEST(CallLengthsTest, EachLengthByItselfBelow128AndEightStepsForEveryPowerOfTwoBeyond) {
+  CallLengths lengths;
+  for (Cycles took : {0, 13, 13, 127, 128, 143, 144, 255, 256, 5000}) lengths.add(took);
+  std::vector<std::array<uint64_t, 3>> found;
+  lengths.each([&](Cycles below, const CallLengths::Bin& bin) { found.push_back({below, bin.calls, bin.cycles}); });
+  const std::vector<std::array<uint64_t, 3>> expected = {
+      {1, 1, 0},     {14, 2, 26},   {128, 1, 127}, {144, 2, 128 + 143},
+      {160, 1, 144}, {256, 1, 255}, {288, 1, 256}, {5120, 1, 5000},
+  };
+  EXPECT_EQ(found, expected);
+}
+
+TEST(CallLengthsTest, NoCallIsTooLong) {
+  CallLengths lengths;
+  lengths.add(~Cycles{0});
+  lengths.each([](Cycles, const CallLengths::Bin& bin) { EXPECT_EQ(bin.calls, 1u); });
+}
+
 }  // namespace
 }  // namespace annex::sim

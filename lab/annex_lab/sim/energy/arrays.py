@@ -33,9 +33,15 @@ class Array:
 
 
 @functools.cache
-def table() -> pandas.DataFrame:
+def table(node_nm: int = NODE_NM) -> pandas.DataFrame:
     whole = pandas.read_csv(TABLE, comment="#")
-    return whole[whole.node_nm == NODE_NM]
+    return whole[whole.node_nm == node_nm]
+
+
+def at_least(kind: str, size: float) -> Array:
+    """Of that size; or the table's smallest, as CACTI finds no organization for less."""
+    smallest = table()[table().kind == kind].bytes.min()
+    return find(kind, max(int(size), int(smallest)))
 
 
 @functools.cache

@@ -120,7 +120,7 @@ HEADER = f"""\
 # {KELVIN} K, one port for reading and writing, one bank, lines of 64 bytes, the rest as in its cache.cfg.
 # kind l1: tags beside data, fast devices (itrs-hp); large: data after tags, cells of itrs-lstp, fast periphery;
 # ram: a table without tags; cam: searched by content. Energy is of one access of port_bits; leakage with the gates'.
-# node_nm {CHECKED_NM} is for a comparison with Mallacc's published areas, and read by nothing.
+# node_nm {CHECKED_NM} is for a comparison with Mallacc's published areas alone.
 """
 
 

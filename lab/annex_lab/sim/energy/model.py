@@ -6,7 +6,7 @@ joules, power in watts, area in mm2.
 
 from dataclasses import dataclass, field
 
-from annex_lab.sim.energy import arrays
+from annex_lab.sim.energy import arrays, units
 from annex_lab.sim.energy.parameters import Drawn, Quantity
 
 PICO, NANO, MILLI = 1e-12, 1e-9, 1e-3
@@ -16,9 +16,15 @@ WORD_BITS = 64
 MAIN, MAIN_CACHES = "main cores", "their caches"
 SUPPORT, SUPPORT_CACHES = "support core", "its caches"
 QUEUES = "queues, links"
+MALLOC_CACHES, SUPPORT_MALLOC_CACHE = "malloc caches", "its malloc cache"  # of main cores; of the support core
+OBJECT_TABLES = "object tables"  # Memento+'s
 LAST_LEVEL, WIRES, CONTROLLER = "last-level cache", "interconnect", "memory controller"
 MEMORY = "memory"
-COMPONENTS = (MAIN, MAIN_CACHES, SUPPORT, SUPPORT_CACHES, QUEUES, LAST_LEVEL, WIRES, CONTROLLER, MEMORY)
+COMPONENTS = (
+    *(MAIN, MAIN_CACHES, MALLOC_CACHES, OBJECT_TABLES),
+    *(SUPPORT, SUPPORT_CACHES, SUPPORT_MALLOC_CACHE, QUEUES),
+    *(LAST_LEVEL, WIRES, CONTROLLER, MEMORY),
+)
 
 
 class NoResult(Exception):
@@ -165,13 +171,9 @@ def _queues(machine: dict, p: Drawn) -> list[arrays.Array]:
     if machine["support_core"]["requests"] != "queues":
         return []
     entries = machine["support_core"]["queue"]
-    queue = _table(entries * p["queue.entry"][0])
-    return [queue, queue, queue, _table(p["queue.registers"][0] * p["queue.register_set"][0])]
-
-
-def _table(size: float) -> arrays.Array:
-    """CACTI's smallest is larger than some."""
-    return arrays.find(arrays.RAM, max(int(size), 512))
+    queue = arrays.at_least(arrays.RAM, entries * p["queue.entry"][0])
+    registers = arrays.at_least(arrays.RAM, p["queue.registers"][0] * p["queue.register_set"][0])
+    return [queue, queue, queue, registers]
 
 
 def _queues_and_links(results: dict, seconds: float, area: Quantity, p: Drawn) -> Quantity:
@@ -209,10 +211,20 @@ def _caches_area(kind: dict, p: Drawn) -> Quantity:
     return p["array.area"] * (sum(array.area_um2 for array in found) * UM2)
 
 
+def core_area(kind: dict, p: Drawn) -> Quantity:
+    """Of a main core of that kind with its L1s and its L2."""
+    return p["core.area"] + _caches_area(kind, p)
+
+
 def _support(machine: dict) -> list[bool]:
     """Of each core: whether it is there to run others' calls. Those that run threads come first."""
     threads = machine.get("thread_cores", machine["cores"])
     return [i >= threads for i in range(len(core_kinds(machine)))]
+
+
+def _holder(machine: dict) -> str:
+    """Where malloc caches are: in the cores that run the allocator."""
+    return SUPPORT_MALLOC_CACHE if machine.get("support_core", {"cores": 0})["cores"] else MALLOC_CACHES
 
 
 def area(machine: dict, p: Drawn) -> dict[str, Quantity]:
@@ -224,9 +236,12 @@ def area(machine: dict, p: Drawn) -> dict[str, Quantity]:
         found[SUPPORT if support else MAIN] = found[SUPPORT if support else MAIN] + share * p["core.area"]
         caches = SUPPORT_CACHES if support else MAIN_CACHES
         found[caches] = found[caches] + _caches_area(kind, p)
-    units = machine.get("support_core", {"cores": 0})
-    if units["cores"]:
-        found[QUEUES] = p["array.area"] * (units["cores"] * sum(one.area_um2 for one in _queues(machine, p)) * UM2)
+    if units.malloc_caches(machine):
+        found[_holder(machine)] = units.malloc_cache_area(machine, p)
+    if units.object_tables(machine):
+        found[OBJECT_TABLES] = units.object_tables_area(machine, p)
+    if count := machine.get("support_core", {"cores": 0})["cores"]:
+        found[QUEUES] = p["array.area"] * (count * sum(one.area_um2 for one in _queues(machine, p)) * UM2)
     count, piece = _slices(machine)
     found[LAST_LEVEL] = p["array.area"] * (count * piece.area_um2 * UM2)
     found[CONTROLLER] = machine["dram"]["channels"] * p["controller.area"]
@@ -257,6 +272,10 @@ def _of(results: dict, p: Drawn) -> Used:
         energy[there] = energy[there] + _private(results, caches, kind, p)
     if machine.get("support_core", {"cores": 0})["cores"]:
         energy[QUEUES] = _queues_and_links(results, seconds, whole, p)
+    if units.malloc_caches(machine):
+        energy[_holder(machine)] = units.malloc_cache_energy(results, seconds, p)
+    if units.object_tables(machine):
+        energy[OBJECT_TABLES] = units.object_tables_energy(results, seconds, p)
     energy[LAST_LEVEL] = _last_level(results, seconds, p)
     energy[WIRES] = _wires(results, whole, p)
     energy[CONTROLLER] = machine["dram"]["channels"] * seconds * p["controller.static"] * MILLI

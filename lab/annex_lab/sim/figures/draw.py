@@ -7,6 +7,7 @@ from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Figure
 
 COLUMNS = 4  # of small pictures of lines
+NAMED, ROOM = 10, 36  # where rows' names have more letters than that, about so many are named at the axis of lines
 PAPER = "#111111"
 BOUND = "#8a8a8a"
 
@@ -84,7 +85,8 @@ def _lines(axes, cells: list[Cell], looks: dict) -> None:
         if known:
             axes.plot(*zip(*known, strict=True), marker="D", markersize=4, color=colour, markeredgecolor=PAPER,
                       linestyle="none")  # fmt: skip
-    axes.set_xticks(range(len(rows)), rows, fontsize=9)
+    apart = math.ceil(len(rows) / NAMED) if sum(map(len, rows)) > ROOM else 1
+    axes.set_xticks(range(0, len(rows), apart), rows[::apart], fontsize=9)
     axes.set_xlim(-0.3, len(rows) - 0.7)
 
 

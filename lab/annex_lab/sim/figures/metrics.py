@@ -6,6 +6,8 @@ Cores past `thread_cores` are a support core's: _main leaves them out, _all has 
 import functools
 from collections.abc import Callable
 
+import numpy
+
 from annex_lab.sim.energy import model, parameters
 
 SYNCHRONIZATION = ("atomic", "coherence")
@@ -13,6 +15,7 @@ CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocato
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 ALLOCATOR_INSTRUCTIONS = "allocator_instructions"
+MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -99,19 +102,35 @@ def _support(part: dict) -> dict:
     }
 
 
+def _lengths(function: dict) -> numpy.ndarray:
+    """Of one function's calls, a row a bin: the first length beyond it (without the kernel's cycles), calls, cycles."""
+    rows = [(one["below"], one["calls"], one["cycles"]) for one in function.get("lengths", [])]
+    return numpy.array(rows, dtype=float).reshape(-1, 3)
+
+
 def _calls(part: dict) -> dict:
     """Cycles between entry and return of the allocator's functions, without the kernel's."""
-    own = {
-        name: float(function["cycles"] - function["kernel_cycles"])
-        for name, function in part["allocator"].get("functions", {}).items()
+    functions = part["allocator"].get("functions", {})
+    own = {name: float(function["cycles"] - function["kernel_cycles"]) for name, function in functions.items()}
+    if not own:
+        return {}
+    return {
+        "malloc_user_cycles": own["allocate"],
+        "allocator_user_cycles": sum(own.values()),
+        MALLOC_LENGTHS: _lengths(functions["allocate"]),
+        FREE_LENGTHS: _lengths(functions["free"]),
     }
-    return {"malloc_user_cycles": own["allocate"], "allocator_user_cycles": sum(own.values())} if own else {}
 
 
 def _mallacc(part: dict) -> dict:
     """Of a run with malloc caches."""
     unit = part.get("mallacc")
-    return {} if unit is None else {"mallacc_lookup_hits": unit["lookup_hits"] / max(unit["lookups"], 1)}
+    if unit is None:
+        return {}
+    return {
+        "mallacc_lookup_hits": unit["lookup_hits"] / max(unit["lookups"], 1),
+        BLOCKS_ASKED: [one["blocks"] for one in unit.get("blocks_asked", [])],  # of each size class
+    }
 
 
 def measure(part: dict) -> dict:

@@ -8,7 +8,8 @@ from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Value, of, over
 
 MACHINE = "haswell-1"
-ALLOCATORS = ("gperftools-marked",)
+TCMALLOC = "gperftools-marked"  # the paper's
+ALLOCATORS = (TCMALLOC, "annex-marked", "annex-solo-marked")
 UNIT, LIMIT = "mallacc", "mallacc-limit"
 POTENTIAL = ("mallacc.entries=32",)  # the paper's Figures 13 and 14
 MALLOC, ALLOCATOR = "malloc_user_cycles", "allocator_user_cycles"
@@ -18,6 +19,11 @@ STRIDES = {warm.name_of(name): 0.0002 for name in warm.PAIRS}
 MICRO = STRIDES | {"gauss": 0.002, "gauss-free": 0.002, "antagonist": 0.02}
 MACRO = {"perl-hashes": 0.008, "xalan": 0.004, "xapian": 0.004, "sqlite3": 0.008, "espresso": 0.01, "cfrac": 0.002}
 SCALES = MICRO | MACRO
+
+
+def papers_own(choice: Choice) -> list[str]:
+    """For what needs many runs: the paper's allocator, where it is asked for, else those that are."""
+    return choice.among([TCMALLOC]) or list(choice.allocators)
 
 
 def maker(
@@ -33,3 +39,7 @@ def maker(
 def time(choice: Choice, allocator: str, metric: str, hardware: str, settings: tuple[str, ...] = ()) -> Value:
     """Cycles of that, over those of the same allocator in software."""
     return over(of(maker(choice, allocator, hardware, settings), metric), of(maker(choice, allocator), metric))
+
+
+def saved(value: Value) -> Value:
+    return lambda results, workload, seed: 1 - value(results, workload, seed)
