@@ -12,7 +12,8 @@ SYNCHRONIZATION = ("atomic", "coherence")
 CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
-ALLOCATOR_INSTRUCTIONS = "allocator_instructions"
+ALLOCATOR_INSTRUCTIONS, ALLOCATOR_CYCLES = "allocator_instructions", "allocator_cycles"
+ALLOCATOR_ATOMICS = "allocator_locked_instructions"
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -62,6 +63,8 @@ METRICS: dict[str, Callable[[dict], float]] = {
     "l2_misses": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in BLAMES),
     "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
     "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
+    ALLOCATOR_CYCLES: lambda part: part["allocator"]["cycles"],
+    ALLOCATOR_ATOMICS: lambda part: part["all"]["allocator"]["atomics"],
     ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
