@@ -283,7 +283,14 @@ def part(**more) -> dict:
         "instructions": 2000,
         "machine": {"thread_cores": 1},
         "cores": [{**core, "busy_cycles": 900}, {**core, "busy_cycles": 100}],
-        "all": {"allocator": {"cycles": {"atomic": 6, "coherence": 7, "base": 8}, "instructions": 150, "atomics": 9}},
+        "all": {
+            "program": {"cycles": {"dram": 300, "tlb": 40}},
+            "allocator": {
+                "cycles": {"atomic": 6, "coherence": 7, "base": 8, "dram": 20, "tlb": 1},
+                "instructions": 150,
+                "atomics": 9,
+            },
+        },
         "allocator": {
             "l2_misses": {"inside": 1, "evicted": 2, "touched": 3, "evicted_and_touched": 4, "other": 5},
             "calls": 6,
@@ -310,6 +317,8 @@ def test_a_support_core_is_no_main_core():
     assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)
     assert found["allocator_synchronization"] == 13
     assert [found[name] for name in ("llc_load_misses", "llc_store_misses", "page_walks", "calls")] == [4, 6, 22, 6]
+    assert found["miss_stalls"] == 361
+    assert (found["allocator_cycles"], found["allocator_locked_instructions"]) == (110, 9)
 
 
 def test_time_in_malloc_and_in_the_allocator_is_without_the_kernels(monkeypatch):
@@ -481,6 +490,9 @@ def figures(parts, tmp_path, monkeypatch):
             slow = {"glibc": 3, "annex-offload-handshake": 2}.get(spec.allocator, 1)
             made = part(simulator=parts.simulator, cycles=slow * (500 if spec.hardware else 1000), **more)
             made["memory"]["cores"] = slow * made["memory"]["cores"]
+            made["instructions"] *= 1 + spec.scale  # the start, and the work
+            for core in made["cores"]:
+                core["busy_cycles"] *= 1 + spec.scale
             put(parts, spec, made)
             done(spec)
 

@@ -14,6 +14,7 @@ BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 ALLOCATOR_INSTRUCTIONS, ALLOCATOR_CYCLES = "allocator_instructions", "allocator_cycles"
 ALLOCATOR_ATOMICS = "allocator_locked_instructions"
+MISS_STALLS = "miss_stalls"
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -50,6 +51,11 @@ def _page_walks(part: dict) -> float:
     return sum(sum(core["stlb"]["misses"].values()) for core in part["memory"]["cores"])
 
 
+def _miss_stalls(part: dict) -> float:
+    """Cycles that were lost to memory and to page walks."""
+    return sum(part["all"][origin]["cycles"][cause] for origin in _ORIGINS for cause in ("dram", "tlb"))
+
+
 METRICS: dict[str, Callable[[dict], float]] = {
     "cycles": lambda part: part["cycles"],  # from start to end
     "instructions": lambda part: part["instructions"],
@@ -69,6 +75,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
     PAGE_WALKS: _page_walks,
+    MISS_STALLS: _miss_stalls,
     CALLS: lambda part: part["allocator"]["calls"],
     "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
     "average_resident": lambda part: part["memory"]["pages"]["average_resident"],
