@@ -626,6 +626,13 @@ def test_dry_runs_and_lists_run_nothing(figures, tmp_path):
     assert status == 0 and count == 0 and "ready to be made" in " ".join(output.split())
 
 
+def test_of_all_papers_what_is_measured_here_comes_after_the_simulations(figures):
+    status, output, count = figures("--seeds", "1", "--dry-run", of="all")
+    commands = [line.split()[1] for line in output.splitlines() if line.startswith("annex-lab ")]
+    assert status == 0 and count == 0 and "1 measurement on this machine left" in output
+    assert commands.index("bench") == len(commands) - 1 and commands.count("sim") > 100
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["7"], ["--workloads", "nonesuch"], ["--allocators", "nonesuch"], ["--seeds", "one"], ["--seeds", ""]],
