@@ -111,7 +111,13 @@ FIGURE_4 = _figure(
     "4",
     "What batches do to snmalloc, message passing",
     f"snmalloc 0.7.6. {_OVER}{_MESSAGES}",
-    Effect("snmalloc", MESSAGES, {TIME: paper.MESSAGES, MEMORY: paper.MEMORY}, "Figure 4, 4.3", mean=False),
+    Effect(
+        "snmalloc",
+        MESSAGES,
+        {TIME: paper.MESSAGES, MEMORY: paper.MEMORY},
+        "the results that go with Figure 4; 4.3",
+        mean=False,
+    ),
 )
 FIGURE_5 = _figure(
     "5",

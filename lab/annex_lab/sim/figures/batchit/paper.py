@@ -20,8 +20,8 @@ MIMALLOC = {
     "glibc-thread": 1 + 0.073,
 }
 
-# Figure 4, snmalloc, by producers and as many consumers, on 72 cores: the figure's numbers, which the authors published
-# beside the text ("over 20 %" with few threads, "as little as 3 %" with many).
+# Figure 4, snmalloc, by producers and as many consumers, on 72 cores: not read off the picture, but from the results
+# that go with it, as our notes have them (4.3: "over 20 %" with few threads, "as little as 3 %" with many).
 MESSAGES = {
     "msgpass-1": 1 - 0.15,
     "msgpass-2": 1 - 0.28,
