@@ -53,9 +53,9 @@ def mimalloc(folder, secure=False):
     return recipe
 
 
-def snmalloc(target):
+def snmalloc(target, *more):
     def recipe(work, jobs, run):
-        options = ["-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF"]
+        options = ["-DSNMALLOC_BUILD_TESTING=OFF", "-DSNMALLOC_STATIC_LIBRARY=OFF", *more]
         return [cmake_library(work / "upstream", options, target, jobs, run) / f"lib{target}.so"]
 
     return recipe
@@ -182,6 +182,11 @@ RECIPES = {
     ),
     "snmalloc-checks": Recipe(
         "CMake Release, target snmallocshim-checks: the same, with every check", snmalloc("snmallocshim-checks")
+    ),
+    # For an experiment: upstream's own setting for a thread without BatchIt's cache of what it freed of others' slabs.
+    "snmalloc-unbatched": Recipe(
+        "CMake Release, target snmallocshim with SNMALLOC_DEALLOC_BATCH_RING_ASSOC=0: the same, without BatchIt",
+        snmalloc("snmallocshim", "-DSNMALLOC_DEALLOC_BATCH_RING_ASSOC=0"),
     ),
     "rpmalloc": Recipe("-O3 -funroll-loops -DNDEBUG -DENABLE_PRELOAD -DENABLE_OVERRIDE, initial-exec TLS", rpmalloc),
     "tcmalloc": Recipe("CMake Release: -O3 -DNDEBUG, 8 KiB pages, initial-exec TLS", tcmalloc(), TCMALLOC_ENV),

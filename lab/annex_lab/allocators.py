@@ -57,12 +57,14 @@ EXPERIMENTS_OF = {
     "jemalloc-no-purge": Variant(
         "jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}, "jemalloc that gives no pages back"
     ),
+    "snmalloc-unbatched": Variant("snmalloc-unbatched", {}, "snmalloc built without BatchIt"),
     "gperftools-marked": Variant("gperftools-marked", {}, "gperftools with sampling, and markers for Mallacc"),
     "gperftools-marked-full": Variant(
         "gperftools-marked-full", {}, "the same, with every malloc on the way that upstream keeps for uncommon cases"
     ),
     "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
     "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
+    "annex-unbatched": Variant("annex-unbatched", {}, "Annex without BatchIt's outbox: target annex-unbatched-shared"),
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"

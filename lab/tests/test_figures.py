@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import signal
@@ -15,14 +16,17 @@ from pathlib import Path
 import numpy
 import pytest
 import simulator
+from conftest import document_of
 from typer.testing import CliRunner
 
-from annex_lab import cli
+from annex_lab import cli, document
 from annex_lab.sim import machines, run
 from annex_lab.sim.figures import metrics, runner, values, write
 from annex_lab.sim.figures.cells import ABOVE, BEHIND, COUNT, Cell
 from annex_lab.sim.figures.cli import shared
+from annex_lab.sim.figures.exgen.claims import OURS
 from annex_lab.sim.figures.figure import Choice
+from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.papers import PAPERS
 from annex_lab.sim.figures.runs import Parts, Spec
 from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, memento, paper, share
@@ -283,10 +287,18 @@ def part(**more) -> dict:
         "instructions": 2000,
         "machine": {"thread_cores": 1},
         "cores": [{**core, "busy_cycles": 900}, {**core, "busy_cycles": 100}],
-        "all": {"allocator": {"cycles": {"atomic": 6, "coherence": 7, "base": 8}, "instructions": 150}},
+        "all": {
+            "program": {"cycles": {"dram": 300, "tlb": 40}},
+            "allocator": {
+                "cycles": {"atomic": 6, "coherence": 7, "base": 8, "dram": 20, "tlb": 1},
+                "instructions": 150,
+                "atomics": 9,
+            },
+        },
         "allocator": {
             "l2_misses": {"inside": 1, "evicted": 2, "touched": 3, "evicted_and_touched": 4, "other": 5},
             "calls": 6,
+            "cycles": 110,
             "functions": {
                 "allocate": {"cycles": 70, "kernel_cycles": 10, "lengths": lengths((14, 2, 26), (40, 1, 34))},
                 "free": {"cycles": 35, "kernel_cycles": 5, "lengths": lengths((11, 3, 30))},
@@ -309,6 +321,8 @@ def test_a_support_core_is_no_main_core():
     assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)
     assert found["allocator_synchronization"] == 13
     assert [found[name] for name in ("llc_load_misses", "llc_store_misses", "page_walks", "calls")] == [4, 6, 22, 6]
+    assert found["miss_stalls"] == 361
+    assert (found["allocator_cycles"], found["allocator_locked_instructions"]) == (110, 9)
 
 
 def test_time_in_malloc_and_in_the_allocator_is_without_the_kernels(monkeypatch):
@@ -466,7 +480,7 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
 
 @pytest.fixture
 def figures(parts, tmp_path, monkeypatch):
-    """Runs the command; its simulations are parts made up here: exit status, output, what was run."""
+    """Runs the command; its simulations, and what is measured, are made up here: exit status, output, what was run."""
     units = [*ladder.RUNGS, *common.ACCELERATORS, memento.PAGES, "mallacc", "mallacc-limit"]
     monkeypatch.setattr(machines, "hardware", lambda: units)
     monkeypatch.setattr(
@@ -474,7 +488,7 @@ def figures(parts, tmp_path, monkeypatch):
         "energy",
         lambda of: {"energy": of["cycles"], "energy_drawn": of["cycles"] * numpy.array([1, 0.9, 1.2])},
     )
-    ran: list[Spec] = []
+    ran: list[Spec | Measurement] = []
 
     def simulate(left, parts, jobs, done):
         for spec in left:
@@ -486,10 +500,23 @@ def figures(parts, tmp_path, monkeypatch):
             made["memory"]["cores"] = slow * made["memory"]["cores"]
             for function in made["allocator"]["functions"].values():  # more work is longer, and there is a slow call
                 function["lengths"] = lengths((12, 9, 99 * spec.scale), (1152, 1, 1100 * spec.scale))
+            made["instructions"] *= 1 + spec.scale  # the start, and the work
+            for core in made["cores"]:
+                core["busy_cycles"] *= 1 + spec.scale
             put(parts, spec, made)
             done(spec)
 
+    def measure(one: Measurement, parts: Path) -> None:
+        ran.append(one)
+        taken = dict.fromkeys(itertools.product(one.workloads, one.allocators), [(2.0, 3000)] * one.rounds)
+        taken |= {(workload, OURS): [(1.0, 2000)] * one.rounds for workload in one.workloads}
+        file = parts / one.part
+        file.parent.mkdir(parents=True, exist_ok=True)
+        document.save(document_of(taken), file)
+        os.utime(file, (time.time() + 1000,) * 2)
+
     monkeypatch.setattr(runner, "run", simulate)
+    monkeypatch.setattr(Measurement, "measure", measure)
 
     def make(*arguments: str, of: str = "speedmalloc") -> tuple[int, str, int]:
         ran.clear()
@@ -539,7 +566,7 @@ MALLACCS = ("perl-hashes", "xalan", "xapian")  # figures of a single workload
 def test_each_figure_can_be_made(figures, tmp_path, of, figure):
     workloads = [
         name
-        for name in ("larson", "xmalloc", "gap-bfs", "sh6bench", "mstress", "espresso", "tp-warm", *MALLACCS)
+        for name in ("larson", "xmalloc", "gap-bfs", "sh6bench", "mstress", "espresso", "tp-warm", "msgpass", *MALLACCS)
         if name in of.scales
     ]
     status, output, _ = figures(figure.name, "--workloads", ",".join(workloads), "--seeds", "1,2", of=of.name)
@@ -610,6 +637,13 @@ def test_dry_runs_and_lists_run_nothing(figures, tmp_path):
     assert "8 runs, of which 8 are left" in output and output.count("annex-lab sim --part --cached") == 8
     status, output, count = figures("--list")
     assert status == 0 and count == 0 and "ready to be made" in " ".join(output.split())
+
+
+def test_of_all_papers_what_is_measured_here_comes_after_the_simulations(figures):
+    status, output, count = figures("--seeds", "1", "--dry-run", of="all")
+    commands = [line.split()[1] for line in output.splitlines() if line.startswith("annex-lab ")]
+    assert status == 0 and count == 0 and "1 measurement on this machine left" in output
+    assert commands.index("bench") == len(commands) - 1 and commands.count("sim") > 100
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,9 @@
 // another slab (the longer of the two goes), or when it holds kBudget bytes, so that a thread that stops freeing keeps
 // at most kBatches * kBudget bytes from their owners. Blocks above the budget are sent at once.
 //
+// With ANNEX_UNBATCHED (the target annex-unbatched-shared, for the simulator) nothing is collected: what batches are
+// worth is the difference.
+//
 // Synchronization: none; the outbox belongs to one thread.
 #pragma once
 
@@ -23,11 +26,20 @@ class Outbox {
  public:
   static constexpr size_t kBatches = 128;
   static constexpr size_t kBudget = 2048;
+#ifdef ANNEX_UNBATCHED
+  static constexpr bool kCollects = false;
+#else
+  static constexpr bool kCollects = true;
+#endif
 
   // Takes a block in. Calls send(slab, chain) for each batch that must go. False where the block is the
   // one that was freed last: then nothing has happened.
   template <class Send>
   bool add(Granule* slab, Block* block, Send send) {
+    if constexpr (!kCollects) {
+      send(slab, Chain{block, block, 1});
+      return true;
+    }
     Open* const set = open_ + set_of(slab) * kWays;
     Open* open = set[0].slab == slab ? &set[0] : &set[1];
     if (open->slab != slab) {

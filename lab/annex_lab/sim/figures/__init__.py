@@ -1,7 +1,8 @@
-"""The papers' figures, made again from simulated runs: annex-lab figures.
+"""The papers' figures, made again from simulated runs, some measured on this machine: annex-lab figures.
 
     runs      one simulated run by all that it depends on, and the file that its result is in
     runner    runs that are left, some at a time; what is there is not run again
+    host      a measurement on this machine, for figures that are of real time
     metrics   what a figure may ask of a run
     values    ratios of them by workload and seed, and their means with intervals
     cells     a number of a figure beside the paper's

@@ -16,8 +16,10 @@ from rich.table import Table
 from annex_lab import allocators as known
 from annex_lab import paths
 from annex_lab.sim import run
-from annex_lab.sim.figures import metrics, page, runner, write
+from annex_lab.sim.campaign import count_of
+from annex_lab.sim.figures import host, metrics, page, runner, write
 from annex_lab.sim.figures.figure import Choice, Figure, Paper
+from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.papers import PAPERS
 from annex_lab.sim.figures.runs import Parts, Spec
 from annex_lab.sim.figures.values import Results
@@ -25,12 +27,12 @@ from annex_lab.sim.figures.values import Results
 FOLDER = paths.BUILD / "sim" / "figures"
 STOPPED = 130
 console = Console(stderr=True)
-figures = typer.Typer(no_args_is_help=True, help="Makes papers' figures again, from simulated runs.")
+figures = typer.Typer(no_args_is_help=True)
 
 
 @figures.callback()
 def _papers() -> None:
-    """Makes papers' figures again, from simulated runs."""
+    """Makes papers' figures again, from simulated runs; some are measured on this machine."""
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -61,6 +63,12 @@ def shared(chosen: list[Figure], choice: Choice) -> list[Spec]:
     return list(dict.fromkeys(spec for figure in chosen if not figure.missing() for spec in figure.runs(choice)))
 
 
+def measured_for(chosen: list[Figure], choice: Choice) -> list[Measurement]:
+    """On this machine, for all the figures, each once."""
+    made = (one for figure in chosen if not figure.missing() for one in figure.measurements(choice))
+    return list(dict.fromkeys(made))
+
+
 @dataclass(frozen=True)
 class Work:
     """What is asked for of a paper's figures, and where it goes."""
@@ -81,16 +89,22 @@ class Work:
         parts = self.parts
         return [spec for spec in self.runs() if parts.find(spec).left]
 
+    def measurements(self) -> list[Measurement]:
+        return measured_for(self.chosen, self.choice)
 
-def results(specs: list[Spec], parts: Parts) -> Results:
-    measured, why = {}, {}
-    for spec in specs:
-        found = parts.find(spec)
-        if found.part is None:
-            why[spec] = found.why
-        else:
-            measured[spec] = metrics.measure(found.part)
-    return Results(measured, why)
+    def left_to_measure(self) -> list[Measurement]:
+        return [one for one in self.measurements() if one.find(self.parts.folder).left]
+
+    def results(self) -> Results:
+        measured, why = {}, {}
+        found = {spec: (self.parts.find(spec), metrics.measure) for spec in self.runs()}
+        found |= {one: (one.find(self.parts.folder), host.results) for one in self.measurements()}
+        for what, (result, read) in found.items():
+            if result.part is None:
+                why[what] = result.why
+            else:
+                measured[what] = read(result.part)
+        return Results(measured, why)
 
 
 def _simulate(works: "list[Work]", jobs: int) -> None:
@@ -120,16 +134,33 @@ def _simulate(works: "list[Work]", jobs: int) -> None:
             runner.run(left[work.paper.name], work.parts, jobs, done)
 
 
+def _measure(works: "list[Work]") -> bool:
+    """What is left of each, on this machine, after all simulations: it must not share it. False where one failed."""
+    whole = True
+    for work in works:
+        for one in work.left_to_measure():
+            console.print(f"Measuring on this machine, which should do nothing else: {len(one.workloads)} programs")
+            try:
+                one.measure(work.parts.folder)
+            except host.Failed as why:
+                console.print(str(why), style="red", markup=False, soft_wrap=True)
+                whole = False
+    return whole
+
+
 def _listed(works: "list[Work]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("paper", "figure", "what", "runs", "left", "state"):
         table.add_column(heading, justify="right" if heading in ("runs", "left") else "left")
     for work in works:
         for figure in work.chosen:
-            specs = shared([figure], work.choice)
-            left = [spec for spec in specs if work.parts.find(spec).left]
+            alone = Work(work.paper, [figure], work.choice, work.out)
+            runs = len(alone.runs()) + len(alone.measurements())
+            left = len(alone.left()) + len(alone.left_to_measure())
             state = figure.missing() or ("ready to be made" if left else "all runs are there")
-            table.add_row(work.paper.name, figure.name, figure.title, str(len(specs)), str(len(left)), state)
+            if not figure.missing() and alone.measurements():
+                state += ", on this machine"
+            table.add_row(work.paper.name, figure.name, figure.title, str(runs), str(left), state)
     return table
 
 
@@ -137,10 +168,11 @@ ListThem = Annotated[bool, typer.Option("--list", help="list the figures, and wh
 Jobs = Annotated[int, typer.Option(min=1, help="runs at a time, each on a host core")]
 ScaleFactor = Annotated[float, typer.Option(min=0.001, help="multiplies the work of every run")]
 Seeds = Annotated[str, typer.Option(help="a,b,c: of random numbers and threads' start offsets")]
+Rounds = Annotated[int, typer.Option(min=1, help="of what is measured on this machine")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be run, and end")]
 
 
-def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_factor: float) -> Choice:
+def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_factor: float, rounds: int) -> Choice:
     for name in _split(allocators):
         try:
             known.find(name)
@@ -154,6 +186,7 @@ def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_fac
         _checked(_split(workloads), list(paper.scales), "workload"),
         _seeds(seeds),
         scale_factor,
+        rounds,
     )
 
 
@@ -162,23 +195,30 @@ def _do(works: list[Work], list_: bool, jobs: int, dry_run: bool) -> bool:
     if list_:
         Console().print(_listed(works))
         return True
-    try:
-        run.qemu()
-    except run.CannotRun as why:
-        console.print(f"annex-lab figures: {why}", style="red", markup=False, soft_wrap=True)
-        raise typer.Exit(2) from None
+    simulated = sum(len(work.runs()) for work in works)
     left = [spec for work in works for spec in work.left()]
-    console.print(f"{sum(len(work.runs()) for work in works)} runs, of which {len(left)} are left")
+    to_measure = [one for work in works for one in work.left_to_measure()]
+    if simulated:
+        try:
+            run.qemu()
+        except run.CannotRun as why:
+            console.print(f"annex-lab figures: {why}", style="red", markup=False, soft_wrap=True)
+            raise typer.Exit(2) from None
+        console.print(f"{simulated} runs, of which {len(left)} are left")
+    if to_measure:
+        console.print(f"{count_of(len(to_measure), 'measurement')} on this machine left")
     if dry_run:
-        for spec in left:
-            print(shlex.join(["annex-lab", *spec.arguments]))
+        for one in [*left, *to_measure]:
+            print(shlex.join(["annex-lab", *one.arguments]))
         return True
     try:
-        _simulate(works, jobs)
+        if left:
+            _simulate(works, jobs)
+        measured = _measure(works)
     except runner.Stopped:
         console.print("Stopped. The same command goes on from here.")
         raise typer.Exit(STOPPED) from None
-    return all([make(work, results(work.runs(), work.parts)) for work in works])
+    return all([make(work, work.results()) for work in works]) and measured
 
 
 def make(work: Work, found: Results) -> bool:
@@ -212,6 +252,7 @@ def _command(paper: Paper) -> Callable[..., None]:
         jobs: Jobs = 2,
         scale_factor: ScaleFactor = 1.0,
         seeds: Seeds = "1,2,3",
+        rounds: Rounds = 5,
         workloads: Annotated[str, typer.Option(help="x,y: only these")] = "",
         allocators: Annotated[str, typer.Option(help=f"a,b,c [default: {','.join(paper.allocators)}]")] = "",
         out: Annotated[Path, typer.Option(file_okay=False, help="parts, tables, pictures and figures.md go here")] = (
@@ -220,7 +261,7 @@ def _command(paper: Paper) -> Callable[..., None]:
         dry_run: DryRun = False,
     ) -> None:
         chosen = _of_names(names or [], paper.figures)
-        choice = _choice(paper, allocators, workloads, seeds, scale_factor)
+        choice = _choice(paper, allocators, workloads, seeds, scale_factor, rounds)
         if not _do([Work(paper, chosen, choice, out)], list_, jobs, dry_run):
             raise typer.Exit(1)
 
@@ -238,6 +279,7 @@ def every_paper(
     jobs: Jobs = 2,
     scale_factor: ScaleFactor = 1.0,
     seeds: Seeds = "1,2,3",
+    rounds: Rounds = 5,
     out: Annotated[Path, typer.Option(file_okay=False, help="a folder for each paper goes here")] = FOLDER,
     dry_run: DryRun = False,
 ) -> None:
@@ -246,7 +288,8 @@ def every_paper(
     Exit status: 1 where a number is missing (the tables say which and why), 2 for wrong usage, 130 after Ctrl-C.
     """
     works = [
-        Work(paper, paper.figures, _choice(paper, "", "", seeds, scale_factor), out / paper.name) for paper in PAPERS
+        Work(paper, paper.figures, _choice(paper, "", "", seeds, scale_factor, rounds), out / paper.name)
+        for paper in PAPERS
     ]
     whole = _do(works, list_, jobs, dry_run)
     if not list_ and not dry_run:

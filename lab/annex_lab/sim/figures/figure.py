@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from annex_lab.sim import machines
 from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Results
 
@@ -21,6 +22,7 @@ class Choice:
     workloads: tuple[str, ...] = ()  # only these; none: all
     seeds: tuple[int, ...] = (1, 2, 3)
     scale_factor: float = 1.0
+    rounds: int = 5  # of what is measured on this machine
     other_work: Mapping[str, int] = field(default_factory=dict)  # by workload, in instructions: program.work
 
     def of(self, workloads: Iterable[str]) -> list[str]:
@@ -55,6 +57,7 @@ class Figure:
     reads: str  # how to read it: what is what, and what differs from the paper's
     runs: Callable[[Choice], list[Spec]] = lambda choice: []
     cells: Callable[[Choice, Results], list[Cell]] = lambda choice, results: []
+    measurements: Callable[[Choice], list[Measurement]] = lambda choice: []  # on this machine, beside the runs
     drawn: str = "bars"  # or lines: rows are points of a line
     unit: str = ""  # of what is drawn
     pictured: Callable[[str], bool] = lambda panel: True  # the panels that are drawn; the others are tables only

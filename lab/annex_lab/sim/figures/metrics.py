@@ -14,7 +14,9 @@ SYNCHRONIZATION = ("atomic", "coherence")
 CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
-ALLOCATOR_INSTRUCTIONS = "allocator_instructions"
+ALLOCATOR_INSTRUCTIONS, ALLOCATOR_CYCLES = "allocator_instructions", "allocator_cycles"
+ALLOCATOR_ATOMICS = "allocator_locked_instructions"
+MISS_STALLS = "miss_stalls"
 MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
@@ -52,6 +54,11 @@ def _page_walks(part: dict) -> float:
     return sum(sum(core["stlb"]["misses"].values()) for core in part["memory"]["cores"])
 
 
+def _miss_stalls(part: dict) -> float:
+    """Cycles that were lost to memory and to page walks."""
+    return sum(part["all"][origin]["cycles"][cause] for origin in _ORIGINS for cause in ("dram", "tlb"))
+
+
 METRICS: dict[str, Callable[[dict], float]] = {
     "cycles": lambda part: part["cycles"],  # from start to end
     "instructions": lambda part: part["instructions"],
@@ -65,10 +72,13 @@ METRICS: dict[str, Callable[[dict], float]] = {
     "l2_misses": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in BLAMES),
     "l2_misses_conflict": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in CAUSED),
     "l2_misses_metadata": lambda part: sum(part["allocator"]["l2_misses"][blame] for blame in ("inside", *CAUSED)),
+    ALLOCATOR_CYCLES: lambda part: part["allocator"]["cycles"],
+    ALLOCATOR_ATOMICS: lambda part: part["all"]["allocator"]["atomics"],
     ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
     PAGE_WALKS: _page_walks,
+    MISS_STALLS: _miss_stalls,
     CALLS: lambda part: part["allocator"]["calls"],
     "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
     "average_resident": lambda part: part["memory"]["pages"]["average_resident"],

@@ -42,6 +42,14 @@ class Spec:
         return 1 + self.threads * (0.6 if dense else 0.2)
 
 
+def library_written(allocator: str) -> float:
+    """When its library was; 0 where it is the system's, or not there."""
+    with contextlib.suppress(allocators.Unavailable, OSError):
+        preload = allocators.find(allocator).preload
+        return Path(preload).stat().st_mtime if preload else 0.0
+    return 0.0
+
+
 @dataclass(frozen=True)
 class Found:
     part: dict | None  # of a run that came to its end
@@ -66,11 +74,7 @@ class Parts:
         """When the last of what a run reads was written: where that is after the run, annex-lab sim has to say
         whether the change matters, which its own cache by content does in a second."""
         if allocator not in self._libraries:
-            made = 0.0
-            with contextlib.suppress(allocators.Unavailable, OSError):
-                preload = allocators.find(allocator).preload
-                made = Path(preload).stat().st_mtime if preload else 0.0
-            self._libraries[allocator] = made
+            self._libraries[allocator] = library_written(allocator)
         return max(self._libraries[allocator], self._sources)
 
     def find(self, spec: Spec) -> Found:

@@ -13,6 +13,7 @@ import numpy as np
 
 from annex_lab import stats
 from annex_lab.sim.figures.cells import ABOVE, BEHIND, RATIO, Cell
+from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.runs import Spec
 
 MEAN = "geometric mean"
@@ -26,14 +27,14 @@ class Missing(Exception):
 
 
 class Results:
-    """What came of runs: their metrics, or why there are none."""
+    """What came of runs, and of measurements on this machine: their metrics, or why there are none."""
 
-    def __init__(self, measured: Mapping[Spec, Mapping], why: Mapping[Spec, str]):
+    def __init__(self, measured: Mapping[Spec | Measurement, Mapping], why: Mapping[Spec | Measurement, str]):
         self._measured = measured
         self._why = why
 
-    def get(self, spec: Spec, metric: str):
-        """A number; of drawn energies an array."""
+    def get(self, spec: Spec | Measurement, metric: str):
+        """A number; of drawn energies an array; of a measurement its samples."""
         if spec not in self._measured:
             raise Missing(self._why.get(spec, "not asked for"))
         return self._measured[spec][metric]

@@ -1,0 +1,7 @@
+"""The figures of BatchIt: batches of what a thread has freed of others' slabs, over the same allocator without them."""
+
+from annex_lab.sim.figures.batchit.benchmarks import SCALES
+from annex_lab.sim.figures.batchit.effect import ALLOCATORS, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5
+from annex_lab.sim.figures.figure import Paper
+
+PAPER = Paper("batchit", "BatchIt", [FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5], SCALES, ALLOCATORS)

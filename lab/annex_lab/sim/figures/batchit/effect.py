@@ -1,0 +1,127 @@
+"""Figures 2 to 5: an allocator with batches over the same without, for snmalloc and for one with a queue a slab."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from annex_lab.sim.figures import metrics
+from annex_lab.sim.figures.batchit import paper
+from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SUITE, Benchmark, asked
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.values import Column, Results, cells, in_panel, of, over
+
+ALLOCATORS = ("snmalloc", "annex")
+TIME, MEMORY = "time", "peak memory"
+# Panel -> what of a run it shows. Programs of one thread have no locked instructions but those of their start.
+PANELS = {
+    TIME: "cycles",
+    MEMORY: "peak_resident",
+    "cycles in the allocator": metrics.ALLOCATOR_CYCLES,
+    "instructions in the allocator": metrics.ALLOCATOR_INSTRUCTIONS,
+    "locked instructions in the allocator": metrics.ALLOCATOR_ATOMICS,
+}
+OF_THREADS = (metrics.ALLOCATOR_ATOMICS,)
+
+
+def unbatched(allocator: str) -> str:
+    """The same allocator, built without batches."""
+    return f"{allocator}-unbatched"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One of the four: what batches do to an allocator over some benchmarks."""
+
+    allocator: str
+    benchmarks: Mapping[str, Benchmark]
+    known: Mapping[str, Mapping[str, float]]  # the paper's numbers by panel
+    known_from: str
+    mean: bool  # of benchmarks that are the same program with more and more threads there is none
+
+    def runs(self, choice: Choice) -> list[Spec]:
+        return [
+            spec
+            for name in (self.allocator, unbatched(self.allocator))
+            for spec in each(self._maker(choice, name), self._asked(choice), choice.seeds)
+        ]
+
+    def cells(self, choice: Choice, results: Results) -> list[Cell]:
+        found = []
+        for panel, metric in PANELS.items():
+            rows = self._asked(choice)
+            if metric in OF_THREADS:
+                rows = [name for name in rows if ALL[name].threads > 1]
+            if not rows:
+                continue
+            value = over(
+                *(of(self._maker(choice, name), metric) for name in (self.allocator, unbatched(self.allocator)))
+            )
+            column = Column(self.allocator, value, self.known.get(panel, {}), self.known_from)
+            with_mean = cells(results, column, rows, choice.seeds, in_panel(panel))
+            found += with_mean if self.mean else with_mean[:-1]
+        return found
+
+    def _asked(self, choice: Choice) -> list[str]:
+        return asked(choice, self.benchmarks) if choice.among([self.allocator]) else []
+
+    @staticmethod
+    def _maker(choice: Choice, allocator: str) -> Callable[[str, int], Spec]:
+        return lambda name, seed: choice.run(ALL[name].workload, allocator, ALL[name].threads, seed)
+
+
+_OVER = (
+    "The allocator with batches over the same built without. Below 1: batches help. Cycles, instructions and locked "
+    "instructions in the allocator are of all threads together. "
+)
+_SUITE = (
+    "16 threads where the paper has 72 cores, and a fixed amount of work where five of mimalloc-bench's programs run "
+    "for a fixed time: there less time and more throughput are the same. Ours of xmalloc-test has a bound on what is "
+    "under way, so that faster producers take no more memory. barnes, gs, lua, redis, rocksdb and z3 are not run."
+)
+_MESSAGES = (
+    "N producers and N consumers, a core each. The paper's ran on 72 cores; in ours a consumer without messages, and a "
+    "producer of too many, sleeps."
+)
+_STAND_IN = (
+    "The paper's variant of mimalloc was never published. In its place stands Annex's shared flavour, which has one "
+    "queue for each slab, too: with its outbox, and built without (target annex-unbatched-shared), so that each remote "
+    "free is a compare-and-swap of its own. Its outbox has 128 slabs, the paper's 16; its owner takes a batch without "
+    "walking it, which the paper's doesn't. The paper's numbers beside it are its mimalloc's. "
+)
+
+
+def _figure(name: str, title: str, reads: str, effect: Effect) -> Figure:
+    return Figure(name, title, reads, effect.runs, effect.cells, unit="with batches / without")
+
+
+FIGURE_2 = _figure(
+    "2",
+    "What batches do to snmalloc, mimalloc-bench",
+    f"snmalloc 0.7.6. {_OVER}{_SUITE}",
+    Effect("snmalloc", SUITE, {TIME: paper.SNMALLOC}, "4.1", mean=True),
+)
+FIGURE_3 = _figure(
+    "3",
+    "What batches do to queues for each slab, mimalloc-bench",
+    _STAND_IN + _OVER + _SUITE,
+    Effect("annex", SUITE, {TIME: paper.MIMALLOC}, "4.2, mimalloc", mean=True),
+)
+FIGURE_4 = _figure(
+    "4",
+    "What batches do to snmalloc, message passing",
+    f"snmalloc 0.7.6. {_OVER}{_MESSAGES}",
+    Effect(
+        "snmalloc",
+        MESSAGES,
+        {TIME: paper.MESSAGES, MEMORY: paper.MEMORY},
+        "the results that go with Figure 4; 4.3",
+        mean=False,
+    ),
+)
+FIGURE_5 = _figure(
+    "5",
+    "What batches do to queues for each slab, message passing",
+    _STAND_IN + _OVER + _MESSAGES,
+    Effect("annex", MESSAGES, {MEMORY: paper.MEMORY}, "4.3", mean=False),
+)

@@ -1,0 +1,117 @@
+"""BatchIt's figures from runs made up here, and that the allocators built without batches really have none."""
+
+import subprocess
+
+import pytest
+import simulator
+from test_sim import Simulator
+
+from annex_lab import allocators, native, paths
+from annex_lab.sim.figures import metrics
+from annex_lab.sim.figures.batchit import FIGURE_2, FIGURE_4, FIGURE_5, PAPER, effect
+from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SCALES
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice
+from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.values import MEAN, Results
+
+
+def choice(**more) -> Choice:
+    return Choice(SCALES, **{"allocators": PAPER.allocators, "seeds": (1,), **more})
+
+
+def cells(figure, asked: Choice, measured) -> list[Cell]:
+    """measured: the metrics of a run."""
+    return figure.cells(asked, Results({spec: measured(spec) for spec in figure.runs(asked)}, {}))
+
+
+def at(found: list[Cell], panel: str, row: str) -> Cell:
+    (one,) = [cell for cell in found if (cell.panel, cell.row) == (panel, row)]
+    return one
+
+
+def with_and_without(spec: Spec) -> dict:
+    batched = not spec.allocator.endswith("-unbatched")
+    return {
+        "cycles": (80 if batched else 100) * spec.threads,
+        "peak_resident": 100,
+        metrics.ALLOCATOR_CYCLES: 45 if batched else 50,
+        metrics.ALLOCATOR_INSTRUCTIONS: 50,
+        metrics.ALLOCATOR_ATOMICS: 0 if spec.threads == 1 else 1 if batched else 10,
+    }
+
+
+def test_batches_are_held_against_the_same_allocator_without():
+    found = cells(FIGURE_4, choice(), with_and_without)
+    assert {cell.series for cell in found} == {"snmalloc"} and {cell.row for cell in found} == set(MESSAGES)
+    time = at(found, effect.TIME, "msgpass-2")
+    assert time.ours == pytest.approx(0.8) and time.paper == pytest.approx(0.72) and "Figure 4" in time.paper_from
+    assert at(found, effect.MEMORY, "msgpass-2").paper == 1
+    assert at(found, "cycles in the allocator", "msgpass-16").ours == pytest.approx(0.9)
+    assert at(found, "locked instructions in the allocator", "msgpass-1").ours == pytest.approx(0.1)
+
+
+def test_producers_and_consumers_have_a_core_each():
+    runs = FIGURE_5.runs(choice())
+    assert {spec.allocator for spec in runs} == {"annex", "annex-unbatched"}
+    machines = {spec.threads: spec.machine for spec in runs}
+    assert machines == {threads: f"speedmalloc-{max(threads, 8) if threads == 6 else threads}" for threads in machines}
+    assert set(machines) == {2, 4, 6, 8, 16, 32}
+
+
+def test_programs_of_one_thread_have_no_locked_instructions_to_compare():
+    found = cells(FIGURE_2, choice(workloads=("cfrac", "alloc-test")), with_and_without)
+    rows = {panel: {cell.row for cell in found if cell.panel == panel} for panel in effect.PANELS}
+    assert rows[effect.TIME] == {"alloc-test1", "alloc-testN", "cfrac", MEAN}
+    assert rows["locked instructions in the allocator"] == {"alloc-testN", MEAN}
+    assert at(found, effect.TIME, "alloc-testN").paper == pytest.approx(1.016)
+    assert at(found, effect.TIME, "cfrac").paper is None
+    assert all(cell.ours is not None for cell in found)
+
+
+def test_only_allocators_that_are_asked_for():
+    assert FIGURE_4.runs(choice(allocators=("annex",))) == [] == cells(FIGURE_4, choice(allocators=("annex",)), dict)
+
+
+def test_each_benchmark_has_a_scale():
+    assert {one.workload for one in ALL.values()} == set(SCALES)
+
+
+# --- real ones ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def annex_unbatched():
+    if (paths.RELEASE / "build.ninja").exists():
+        target = "annex-unbatched-shared"
+        subprocess.run(["cmake", "--build", "--preset", "release", "--target", target], cwd=paths.ROOT, check=True)
+
+
+def allocators_part(tmp_path, name: str) -> dict:
+    """Of a run of msgpass with two producers and two consumers."""
+    try:
+        allocators.find(name)
+    except allocators.Unavailable as why:
+        pytest.skip(str(why))
+    program = native.workloads() / "msgpass"
+    done, results = Simulator(tmp_path)(
+        *("--allocator", name, "--threads", 4, "--", program, "--threads", "{threads}", "--batches", 1000)
+    )
+    assert done.returncode == 0, done.stderr
+    return results["all"]["allocator"]
+
+
+@simulator.needed
+def test_annex_without_batches_sends_each_block_by_itself(tmp_path, annex_unbatched):
+    batched, unbatched = (allocators_part(tmp_path, name) for name in ("annex", "annex-unbatched"))
+    freed_by_others = 2 * 1000 * 8.5  # two producers' batches of 1 to 16 messages
+    assert unbatched["atomics"] > 0.9 * freed_by_others
+    assert batched["atomics"] < unbatched["atomics"] / 4
+
+
+@simulator.needed
+def test_snmalloc_without_batches_takes_in_each_block_by_itself(tmp_path):
+    """Its queue between threads has as many locked instructions either way: what is saved is its owner's work."""
+    batched, unbatched = (allocators_part(tmp_path, name) for name in ("snmalloc", "snmalloc-unbatched"))
+    assert unbatched["instructions"] > 1.05 * batched["instructions"]
+    assert 0.8 < unbatched["atomics"] / batched["atomics"] < 1.25
