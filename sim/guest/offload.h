@@ -19,7 +19,7 @@
 //
 // A call that has to wait in the kernel, for a thread that is no part of this (a background thread's lock), runs at the
 // core that made it, from its beginning; until it is over other calls run at their cores too. Both are counted. So does
-// a call that spins: it waits for a thread that holds a lock outside of any call, as threads do that start or end.
+// a call that spins, for a thread that cannot run before it returns.
 #pragma once
 
 #include <array>
