@@ -1,13 +1,14 @@
 """gperftools' TCMalloc with markers, of which every malloc goes the way that upstream keeps for uncommon cases.
 
 Until gperftools 2.6 of 2017 all mallocs went it, as those of the TCMalloc that Mallacc's paper has: a call out of line,
-a thread's cache that may have to be made, hooks. Upstream's fast path is put aside, and the way has the same markers. For
-one experiment: how much of Mallacc's gain hangs on the fast path around the steps that it speeds up.
+a thread's cache that may have to be made, hooks. Upstream's fast path is put aside, and the way has the same markers.
+For one experiment: how much of Mallacc's gain hangs on the fast path around the steps that it speeds up.
 """
 
 from pathlib import Path
 
 import marked_gperftools
+import steps
 
 CHANGES = {
     "src/tcmalloc.cc": [
@@ -44,14 +45,7 @@ CHANGES = {
 
 def change(source: Path) -> None:
     marked_gperftools.mark(source)
-    for name, changes in CHANGES.items():
-        file = source / name
-        text = file.read_text()
-        for old, new in changes:
-            if text.count(old) != 1:
-                raise ValueError(f"{name}: {text.count(old)} times instead of once: {old!r}")
-            text = text.replace(old, new)
-        file.write_text(text)
+    steps.change_once(source, CHANGES)
 
 
 def identity() -> list[str]:

@@ -9,6 +9,8 @@ counted down, and filled again every 16 MiB.
 import shutil
 from pathlib import Path
 
+import steps
+
 MARKERS = Path(__file__).resolve().parent.parent / "src" / "os" / "mallacc_markers.h"
 
 CHANGES = {
@@ -98,16 +100,9 @@ CHANGES = {
 
 
 def mark(source: Path) -> None:
-    """Changes the source in its folder; each place must be there once."""
+    """Changes the source in its folder."""
     shutil.copy(MARKERS, source / "src" / MARKERS.name)
-    for name, changes in CHANGES.items():
-        file = source / name
-        text = file.read_text()
-        for old, new in changes:
-            if text.count(old) != 1:
-                raise ValueError(f"{name}: {text.count(old)} times instead of once: {old!r}")
-            text = text.replace(old, new)
-        file.write_text(text)
+    steps.change_once(source, CHANGES)
 
 
 def identity() -> list[str]:

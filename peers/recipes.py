@@ -11,6 +11,7 @@ from pathlib import Path
 
 import full_gperftools
 import marked_gperftools
+import steps
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,20 @@ void* __wrap_mmap(void* hint, size_t size, int protection, int flags, int file, 
 """
 
 
-def tcmalloc(ask_for_huge_pages=False):
+# Of allocations one in 2 MiB is sampled, at random; how often can be set by a program, and not from outside.
+UNSAMPLED = {
+    "c_src/tcmalloc/tcmalloc/parameters.cc": [
+        (
+            "Parameters::profile_sampling_interval_(\n    kDefaultProfileSamplingInterval);",
+            "Parameters::profile_sampling_interval_(\n    int64_t{1} << 34);",
+        )
+    ],
+}
+
+
+def tcmalloc(ask_for_huge_pages=False, changes=None):
     def recipe(work, jobs, run):
+        steps.change_once(work, changes or {})
         # Upstream builds with Bazel, the crate with a list of sources of its own; that list, and malloc itself, which
         # the crate leaves out, go through CMake here.
         listed = re.findall(r'"(c_src/[^"]+[.](?:cc|S))"', (work / "build.rs").read_text())
@@ -194,6 +207,9 @@ RECIPES = {
         "CMake Release: -O3 -DNDEBUG, 8 KiB pages, initial-exec TLS; mmap wrapped with madvise(MADV_HUGEPAGE)",
         tcmalloc(ask_for_huge_pages=True),
         TCMALLOC_ENV,
+    ),
+    "tcmalloc-unsampled": Recipe(
+        "CMake Release: the same, sampling one allocation in 16 GiB", tcmalloc(changes=UNSAMPLED), TCMALLOC_ENV
     ),
     "gperftools": Recipe("CMake Release, target tcmalloc_minimal: -O3 -DNDEBUG", gperftools),
     "gperftools-marked": Recipe(

@@ -1,4 +1,4 @@
-"""What the scripts of the peers share: where things lie, running a step with its output in a log, small programs."""
+"""What the scripts of the peers share: where things lie, running a step with its log, changing a source, programs."""
 
 import subprocess
 from pathlib import Path
@@ -46,3 +46,15 @@ def program(name):
         # -fno-builtin: a compiler that knows malloc may leave an allocation out.
         run(["c++", "-O1", "-std=c++17", "-fno-builtin", source, "-o", binary], ROOT, OUT / f"{name}.log")
     return binary
+
+
+def change_once(source: Path, by_file: dict[str, list[tuple[str, str]]]) -> None:
+    """Puts new text in place of old, which must be there once."""
+    for name, changes in by_file.items():
+        file = source / name
+        text = file.read_text()
+        for old, new in changes:
+            if text.count(old) != 1:
+                raise ValueError(f"{name}: {text.count(old)} times instead of once: {old!r}")
+            text = text.replace(old, new)
+        file.write_text(text)

@@ -57,6 +57,7 @@ EXPERIMENTS_OF = {
     "jemalloc-no-purge": Variant(
         "jemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}, "jemalloc that gives no pages back"
     ),
+    "tcmalloc-unsampled": Variant("tcmalloc-unsampled", {}, "tcmalloc that samples one allocation in 16 GiB"),
     "snmalloc-unbatched": Variant("snmalloc-unbatched", {}, "snmalloc built without BatchIt"),
     "gperftools-marked": Variant("gperftools-marked", {}, "gperftools with sampling, and markers for Mallacc"),
     "gperftools-marked-full": Variant(

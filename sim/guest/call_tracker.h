@@ -36,6 +36,18 @@ class CallLengths {
       if (bins_[i].calls > 0) visit(beyond(i), bins_[i]);
     }
   }
+  // In calls of less than a length that has a bin of its own.
+  Cycles cycles_below(Cycles length) const {
+    Cycles sum = 0;
+    for (size_t i = 0; i < index_of(length); ++i) sum += bins_[i].cycles;
+    return sum;
+  }
+  // Calls of [2^(i-1), 2^i) cycles.
+  auto by_powers() const {
+    std::array<uint64_t, kMostBits + 1> calls{};
+    each([&](Cycles beyond, const Bin& bin) { calls[static_cast<size_t>(std::bit_width(beyond - 1))] += bin.calls; });
+    return calls;
+  }
 
  private:
   static constexpr size_t kExact = 128;
@@ -64,10 +76,8 @@ struct CallStatistics {
   uint64_t calls = 0;
   uint64_t instructions = 0;
   Cycles cycles = 0;
-  Cycles kernel_cycles = 0;              // of them, in page faults and system calls
-  Cycles cycles_in_short = 0;            // of calls below 100 cycles, without the kernel's (Mallacc figure 1)
-  std::array<uint64_t, 40> by_cycles{};  // calls of [2^(i-1), 2^i) cycles, without the kernel's
-  CallLengths lengths;                   // the same, finer, and with the time (Mallacc figures 1, 2, 15, 16)
+  Cycles kernel_cycles = 0;  // of them, in page faults and system calls
+  CallLengths lengths;       // without the kernel's (Mallacc figures 1, 2, 15, 16)
 };
 
 class CallTracker {
@@ -100,14 +110,11 @@ class CallTracker {
     // On another core than before the kernel's part is unknown: then it was not small, and all of it is the kernel's.
     const Cycles all = now - since_;
     const Cycles in_kernel = kernel - kernel_ <= all ? kernel - kernel_ : all;
-    const Cycles took = all - in_kernel;
     ++s.calls;
     s.instructions += instructions - instructions_;
     s.cycles += all;
     s.kernel_cycles += in_kernel;
-    if (took < 100) s.cycles_in_short += took;
-    ++s.by_cycles[static_cast<size_t>(std::bit_width(took))];
-    s.lengths.add(took);
+    s.lengths.add(all - in_kernel);
   }
 
  private:

@@ -23,9 +23,10 @@ void add(Json& out, const Group& group) {
 
 Json of_calls(const CallStatistics& calls) {
   Json by_cycles = Json::array();
-  for (size_t i = 0; i < calls.by_cycles.size(); ++i) {
-    if (calls.by_cycles[i] == 0) continue;
-    by_cycles.push_back({{"below", uint64_t{1} << i}, {"calls", calls.by_cycles[i]}});
+  const auto by_powers = calls.lengths.by_powers();
+  for (size_t i = 0; i < by_powers.size(); ++i) {
+    if (by_powers[i] == 0) continue;
+    by_cycles.push_back({{"below", uint64_t{1} << i}, {"calls", by_powers[i]}});
   }
   Json lengths = Json::array();
   calls.lengths.each([&](Cycles beyond, const CallLengths::Bin& bin) {
@@ -35,7 +36,7 @@ Json of_calls(const CallStatistics& calls) {
           {"instructions", calls.instructions},
           {"cycles", calls.cycles},
           {"kernel_cycles", calls.kernel_cycles},
-          {"cycles_in_calls_below_100", calls.cycles_in_short},
+          {"cycles_in_calls_below_100", calls.lengths.cycles_below(100)},
           {"by_cycles", by_cycles},
           {"lengths", lengths}};
 }

@@ -25,7 +25,7 @@ TEST_F(CallTrackerTest, FromEntryToTheReturnThatTakesItsOwnSlot) {
   EXPECT_EQ(of(Function::kAllocate).cycles, 30u);
   EXPECT_EQ(of(Function::kAllocate).instructions, 15u);
   EXPECT_EQ(of(Function::kAllocate).kernel_cycles, 4u);
-  EXPECT_EQ(of(Function::kAllocate).by_cycles[5], 1u);  // 26 are in [16, 32)
+  EXPECT_EQ(of(Function::kAllocate).lengths.by_powers()[5], 1u);  // 26 are in [16, 32)
 }
 
 // A caller that has called others before, and enters by a jump: the slot is that of its own call.
@@ -56,7 +56,7 @@ TEST_F(CallTrackerTest, ShortCallsAreCountedApart) {
     calls.leave(1000 + took, 0, 0, statistics);
   }
   EXPECT_EQ(of(Function::kAllocate).cycles, 5219u);
-  EXPECT_EQ(of(Function::kAllocate).cycles_in_short, 119u);
+  EXPECT_EQ(of(Function::kAllocate).lengths.cycles_below(100), 119u);
 }
 
 TEST(CallLengthsTest, EachLengthByItselfBelow128AndEightStepsForEveryPowerOfTwoBeyond) {

@@ -12,6 +12,8 @@ TCMALLOC = "gperftools-marked"  # the paper's
 ALLOCATORS = (TCMALLOC, "annex-marked", "annex-solo-marked")
 UNIT, LIMIT = "mallacc", "mallacc-limit"
 POTENTIAL = ("mallacc.entries=32",)  # the paper's Figures 13 and 14
+CASES = {"32 entries": (UNIT, POTENTIAL), "limit": (LIMIT, ())}  # the hardware and its settings
+WITH_SOFTWARE = {"software": ("", ()), **CASES}
 MALLOC, ALLOCATOR = "malloc_user_cycles", "allocator_user_cycles"
 
 # Workload -> the scale of annex-lab sim.

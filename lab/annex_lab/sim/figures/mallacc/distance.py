@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
-from annex_lab.sim.figures.mallacc.common import LIMIT, MACRO, MICRO, POTENTIAL, TCMALLOC, UNIT, maker
+from annex_lab.sim.figures.mallacc.common import CASES, MACRO, MICRO, TCMALLOC, WITH_SOFTWARE, maker
 from annex_lab.sim.figures.mallacc.distribution import ENDLESS, FUNCTIONS, SLOW, START, cycles_within
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import MEAN, Column, Results, Value, cells, in_panel, less, over
@@ -16,7 +16,6 @@ FULL = "gperftools-marked-full"  # peers/full_gperftools.py
 LONGER = 3  # times the work
 NUMBERS = {"cfrac": 0.075}  # a scale of three numbers, as ours is of one, the least
 NARROW = ("core.decode=2", "core.width=2", "core.retire_width=2")  # half of haswell-1's
-CASES = {"32 entries": (UNIT, POTENTIAL), "limit": (LIMIT, ())}
 KNOWN = {
     ("malloc", "32 entries"): paper.MALLOC,
     ("malloc and free", "32 entries"): paper.ALLOCATOR,
@@ -57,7 +56,7 @@ def _longer(choice: Choice) -> Choice:
 def _makers(choice: Choice, of: Experiment) -> dict[str, Callable[[str, int], Spec]]:
     return {
         case: maker(choice, of.allocator, hardware, (*settings, *of.settings))
-        for case, (hardware, settings) in {"software": ("", ()), **CASES}.items()
+        for case, (hardware, settings) in WITH_SOFTWARE.items()
     }
 
 

@@ -5,7 +5,7 @@ import itertools
 from annex_lab.sim.figures.cells import COUNT, RATIO, SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.mallacc import paper
-from annex_lab.sim.figures.mallacc.common import LIMIT, MACRO, MALLOC, POTENTIAL, UNIT, maker
+from annex_lab.sim.figures.mallacc.common import MACRO, MALLOC, WITH_SOFTWARE, maker
 from annex_lab.sim.figures.mallacc.distribution import (
     ENDLESS,
     SLOW,
@@ -117,13 +117,11 @@ FIGURE_2 = Figure(
 
 # --- 15, 16 ---------------------------------------------------------------------------------------------------------
 
-CASES = {"software": ("", ()), "32 entries": (UNIT, POTENTIAL), "limit": (LIMIT, ())}
-
 
 def _of_workload(name: str, workload: str, fast: tuple[int, int]) -> Figure:
     def runs(choice: Choice) -> list[Spec]:
         made = []
-        for allocator, (hardware, settings) in itertools.product(choice.allocators, CASES.values()):
+        for allocator, (hardware, settings) in itertools.product(choice.allocators, WITH_SOFTWARE.values()):
             made += each(maker(choice, allocator, hardware, settings), choice.of([workload]), choice.seeds)
         return made
 
@@ -131,7 +129,7 @@ def _of_workload(name: str, workload: str, fast: tuple[int, int]) -> Figure:
         found = []
         for allocator in choice.allocators if choice.of([workload]) else ():
             software = maker(choice, allocator)
-            cases = {case: maker(choice, allocator, *how) for case, how in CASES.items()}
+            cases = {case: maker(choice, allocator, *how) for case, how in WITH_SOFTWARE.items()}
             for (low, high), (case, make) in itertools.product(_steps(quarters(8)), cases.items()):
                 column = Column(case, share_of_time(make, low, high, software, LATER), unit=SHARE)
                 found += _of_one(results, workload, choice, (allocator, str(low)), column)

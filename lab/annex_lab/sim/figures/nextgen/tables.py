@@ -107,8 +107,8 @@ def _cells_2(choice: Choice, results: Results) -> list[Cell]:
         shown = event.replace("_", " ").replace("llc", "LLC") + (" missed" if event.startswith("llc") else "")
         for threads, counted in zip(paper.THREADS, paper.XMALLOC[event], strict=True):
             known = {XMALLOC: round(counted / paper.XMALLOC[event][0], 3)} if threads > 1 else {}
-            counted = [_counted(choice, many, metric) for many in (threads, 1)]
-            column = Column(shown, over(*counted), known, "Table 2")
+            runs = [_counted(choice, many, metric) for many in (threads, 1)]
+            column = Column(shown, over(*runs), known, "Table 2")
             found += one(choice, results, column, XMALLOC, count_of(threads, "thread"), "over one thread's")
     return found
 
