@@ -135,11 +135,11 @@ def test_what_ended_early_leaves_nothing_that_counts(tmp_path, monkeypatch):
     assert (tmp_path / ONE.part).read_text() == "{}"
 
 
-COMMAND = ["exgen", "--workloads", "glibc-simple,cfrac", "--allocators", "annex-solo,glibc", "--scale-factor", "0.02"]
+COMMAND = ["exgen", "--workloads", "glibc-simple,cfrac", "--allocators", "annex-solo,glibc", "--scale-factor", "0.2"]
 
 
 def test_a_small_one_goes_on_after_ctrl_c(tmp_path):
-    command = [sys.executable, "-m", "annex_lab.cli", "figures", *COMMAND, "--rounds", "40", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "annex_lab.cli", "figures", *COMMAND, "--rounds", "8", "--out", str(tmp_path)]
     heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     until = time.monotonic() + 60
