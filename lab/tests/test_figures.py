@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from annex_lab import cli, document
 from annex_lab.sim import machines, run
 from annex_lab.sim.figures import metrics, runner, values, write
-from annex_lab.sim.figures.cells import ABOVE, BEHIND, COUNT, Cell
+from annex_lab.sim.figures.cells import ABOVE, BEHIND, COUNT, RATIO, SHARE, Cell
 from annex_lab.sim.figures.cli import shared
 from annex_lab.sim.figures.exgen.claims import OURS
 from annex_lab.sim.figures.figure import Choice
@@ -40,6 +40,7 @@ simulated = simulator.needed
 
 def choice(**more) -> Choice:
     asked = {"allocators": ("jemalloc", "tcmalloc", "annex"), "workloads": ("larson", "xmalloc"), "seeds": (1,)}
+    asked["asked_for"] = True
     return Choice(common.SCALES, **{**asked, **more})
 
 
@@ -623,12 +624,41 @@ def test_figures_that_cannot_be_made_are_said(figures, tmp_path):
 
 
 def test_a_partition_is_held_against_no_partition():
-    asked = choice(workloads=("larson",), allocators=("tcmalloc", "annex"))
+    asked = choice(workloads=("larson",), allocators=("tcmalloc", "jemalloc"))
     made = results(lambda spec: 80 if spec.settings == ("l2.allocator_ways=2",) else 100, asked, "15")
     cells = BY_NAME["15"].cells(asked, made)
     panel = "tcmalloc: speedup over no partition"
     assert {cell.panel for cell in cells} == {panel}
     assert [at(cells, panel, "larson", parts).ours for parts in ("7-1", "6-2", "4-4")] == [1, 1.25, 1]
+
+
+def test_table_3_has_shares_and_speedups_beside_the_papers():
+    asked = choice(workloads=("larson",), allocators=common.ALLOCATORS)
+    cycles = {"jemalloc": 200, "tcmalloc": 100, "mimalloc3": 160, "annex": 80}
+    made = results(
+        lambda spec: cycles[spec.allocator] / (2 if spec.hardware else 1),
+        asked,
+        "table3",
+        instructions=lambda spec: 100,
+        **{metrics.ALLOCATOR_INSTRUCTIONS: lambda spec: 6},
+    )
+    cells = BY_NAME["table3"].cells(asked, made)
+    speedups = {cell.series: (cell.ours, cell.paper) for cell in cells if cell.row == "larson" and cell.unit == RATIO}
+    assert speedups == {
+        "tcmalloc": (2, 2.71),
+        "mimalloc3": (1.25, 2.17),
+        "annex": (2.5, None),
+        "annex + support core": (pytest.approx(5), 3.19),
+    }
+    assert [cell.paper for cell in cells if cell.unit == SHARE and cell.row == "larson"] == [0.0599]
+
+
+def test_a_figure_has_allocators_of_its_own_unless_some_are_asked_for():
+    everything = choice(workloads=("larson",), asked_for=False)
+    figure = BY_NAME["16"]
+    assert {spec.allocator for spec in shared([figure], everything)} == {"mimalloc3", "snmalloc", "annex"}
+    asked = dataclasses.replace(everything, allocators=("mimalloc3",), asked_for=True)
+    assert {spec.allocator for spec in shared([figure], asked)} == {"mimalloc3"}
 
 
 def test_dry_runs_and_lists_run_nothing(figures, tmp_path):

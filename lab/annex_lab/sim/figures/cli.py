@@ -60,12 +60,13 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def shared(chosen: list[Figure], choice: Choice) -> list[Spec]:
     """The runs of all the figures, each once."""
-    return list(dict.fromkeys(spec for figure in chosen if not figure.missing() for spec in figure.runs(choice)))
+    made = (spec for figure in chosen if not figure.missing() for spec in figure.runs(figure.chosen(choice)))
+    return list(dict.fromkeys(made))
 
 
 def measured_for(chosen: list[Figure], choice: Choice) -> list[Measurement]:
     """On this machine, for all the figures, each once."""
-    made = (one for figure in chosen if not figure.missing() for one in figure.measurements(choice))
+    made = (one for figure in chosen if not figure.missing() for one in figure.measurements(figure.chosen(choice)))
     return list(dict.fromkeys(made))
 
 
@@ -187,6 +188,7 @@ def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_fac
         _seeds(seeds),
         scale_factor,
         rounds,
+        asked_for=bool(_split(allocators)),
     )
 
 
@@ -229,7 +231,7 @@ def make(work: Work, found: Results) -> bool:
         if why := figure.missing():
             console.print(f"{name} is missing: {why}", style="yellow", markup=False, soft_wrap=True)
             continue
-        cells = figure.cells(work.choice, found)
+        cells = figure.cells(figure.chosen(work.choice), found)
         if not cells:
             console.print(f"{name}: nothing of it was asked for", soft_wrap=True)
             continue

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from annex_lab.sim import machines
 from annex_lab.sim.figures.cells import Cell
@@ -24,6 +24,7 @@ class Choice:
     scale_factor: float = 1.0
     rounds: int = 5  # of what is measured on this machine
     other_work: Mapping[str, int] = field(default_factory=dict)  # by workload, in instructions: program.work
+    asked_for: bool = False  # these allocators; else they are the paper's
 
     def of(self, workloads: Iterable[str]) -> list[str]:
         return [name for name in workloads if not self.workloads or name in self.workloads]
@@ -63,6 +64,11 @@ class Figure:
     pictured: Callable[[str], bool] = lambda panel: True  # the panels that are drawn; the others are tables only
     missing: Callable[[], str] = lambda: ""  # why it cannot be made
     kind: str = "Figure"  # or Table: what the paper calls it, before its name; "": the paper has none
+    allocators: tuple[str, ...] = ()  # where none are asked for, and they are others than the paper's
+
+    def chosen(self, choice: Choice) -> Choice:
+        """With the figure's own allocators where none are asked for."""
+        return replace(choice, allocators=self.allocators) if self.allocators and not choice.asked_for else choice
 
     @property
     def called(self) -> str:

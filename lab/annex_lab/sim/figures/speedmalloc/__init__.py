@@ -15,6 +15,7 @@ from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
 from annex_lab.sim.figures.speedmalloc.speedups import FIGURE_8, FIGURE_9
 from annex_lab.sim.figures.speedmalloc.stacked import STACKED
+from annex_lab.sim.figures.speedmalloc.table_3 import TABLE_3
 from annex_lab.sim.figures.speedmalloc.variation import FIGURE_1
 
 FIGURES = [
@@ -29,6 +30,7 @@ FIGURES = [
     FIGURE_15,
     FIGURE_16,
     FIGURE_17,
+    TABLE_3,
     EXISTING,
     DENSITY,
     QUEUE_ORDER,

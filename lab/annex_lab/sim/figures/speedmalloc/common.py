@@ -13,6 +13,7 @@ THREADS = (1, 2, 4, 8, 16)
 PEERS = ("jemalloc", "tcmalloc", "mimalloc3")
 OURS = "annex"
 ALLOCATORS = (*PEERS, OURS)
+TODAY = (*PEERS, "snmalloc", OURS)  # that the question is asked of what is left to gain
 SUPPORT = "speedmalloc"  # the hardware
 # Accelerators at each core, and what the paper calls them; they are built atop TCMalloc (6.1.3, 6.2.2).
 MEMENTO = "memento-plus"

@@ -7,7 +7,7 @@ from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import ladder, paper
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, table
+from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, TODAY, table
 from annex_lab.sim.figures.values import AVERAGE, Column, Results, in_panel, of, over
 
 SHARES = "allocator's share of instructions in software, per cent"
@@ -64,4 +64,5 @@ DENSITY = Figure(
     unit="speedup over software, or share",
     pictured=ladder.is_pictured,
     kind="",
+    allocators=TODAY,
 )

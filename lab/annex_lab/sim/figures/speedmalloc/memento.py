@@ -5,7 +5,7 @@ from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
-from annex_lab.sim.figures.speedmalloc.common import BUILT_ATOP, MANY, MEMENTO, MULTI, SUPPORT, speedup, table
+from annex_lab.sim.figures.speedmalloc.common import BUILT_ATOP, MANY, MEMENTO, MULTI, SUPPORT, TODAY, speedup, table
 from annex_lab.sim.figures.values import LEVEL, MEAN, Column, Missing, Results, Value, in_panel, of, over
 
 PAGES = f"{MEMENTO}-pages"
@@ -81,4 +81,5 @@ MEMENTO_PLUS = Figure(
     unit="speedup",
     pictured=lambda panel: panel.endswith("in software"),
     kind="",
+    allocators=TODAY,
 )
