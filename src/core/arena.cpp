@@ -4,11 +4,7 @@
 #include <algorithm>
 
 #include "core/commitment.h"
-#include "os/clock.h"
-#include "os/message.h"
-#include "os/options.h"
 #include "os/pages.h"
-#include "os/random.h"
 
 namespace annex {
 
@@ -20,12 +16,10 @@ constinit uint32_t arena_count = 0;
 namespace {
 
 constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: the books of 64 MiB
-constexpr size_t kSmallestArena = 2 * kHugePage;
-constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
-constexpr size_t kAddressSpaceShare = 8;  // under RLIMIT_AS an arena takes an eighth of what is allowed
 
 constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
 constexpr uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
+constexpr uint32_t round_down(uint32_t value, uint32_t multiple) { return value & ~(multiple - 1); }
 
 }  // namespace
 
@@ -183,9 +177,38 @@ void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
   commitment.dirty += size_t{run->length} * kGranule;
 }
 
+void Arena::take_dirty_part(Granule* run, uint32_t offset, uint32_t granules) {
+  const uint32_t behind = run->length - offset - granules;
+  if (offset == 0) {
+    take_front(run, granules);
+    return;
+  }
+  const uint64_t freed_ms = run->freed_ms;
+  Granule* part = take_back(run, granules + behind);
+  if (behind == 0) return;
+  Granule* rest = part + granules;
+  Granule* last = rest + behind - 1;
+  rest->kind = last->kind = Kind::kFree;
+  rest->dirty = last->dirty = true;
+  rest->length = last->length = behind;
+  rest->magic = last->magic = 0;
+  dirty_.insert(rest);
+  age_insert(rest, run, freed_ms);
+  commitment.dirty += size_t{behind} * kGranule;
+  rest[-1].kind = Kind::kNone;
+}
+
+// From its end; a run of several 2 MiB so that it starts at a multiple of them, where it can: its pages can then be
+// moved by whole tables (gather.h).
 Granule* Arena::take_dirty(uint32_t granules) {
   Granule* run = dirty_.find(granules);
-  return run == nullptr ? nullptr : take_back(run, granules);
+  if (run == nullptr) return nullptr;
+  const uint32_t at = static_cast<uint32_t>(run - metadata());
+  const uint32_t aligned = round_down(at + run->length - granules, kGranulesPerHugePage);
+  if (granules < kGranulesPerHugePage || aligned < at) return take_back(run, granules);
+  Granule* taken = metadata() + aligned;
+  take_dirty_part(run, aligned - at, granules);
+  return taken;
 }
 
 Granule* Arena::take_clean(uint32_t granules) {
@@ -265,257 +288,7 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
   return true;
 }
 
-// --- the arenas together --------------------------------------------------------------------------------------------
-
-namespace {
-
-bool add_arena(size_t bytes, size_t least) {
-  if (arena_count == kMaxArenas) return false;
-  for (; bytes >= least; bytes = round_up(bytes / 2, kHugePage)) {
-    if (arenas[arena_count].reserve(bytes)) {
-      __atomic_store_n(&arena_count, arena_count + 1, __ATOMIC_RELEASE);
-      return true;
-    }
-    if (bytes == least) break;
-    if (bytes / 2 < least) bytes = least * 2;
-  }
-  return false;
-}
-
-// Of the slabs' nonces: under the arena lock.
-constinit uint64_t next_nonce = 0;
-
-size_t standard_arena() {
-  const size_t limit = os::address_space_limit();
-  size_t bytes = std::min(os::options.reserve_bytes, kLargestArena);
-  if (limit != SIZE_MAX) bytes = std::min(bytes, limit / kAddressSpaceShare);
-  return std::max(round_up(bytes, kHugePage), kSmallestArena);
-}
-
-bool set_up_locked() {
-  if (arena_count > 0) return true;
-  os::read_options();
-  if (!add_arena(standard_arena(), kSmallestArena)) return false;
-  primary.base = arenas[0].base();
-  next_nonce = os::random_word();
-  return true;
-}
-
-void mark(Granule* run, uint32_t granules, Purpose purpose) {
-  if (purpose == Purpose::kSpan) {
-    run[granules - 1].kind = Kind::kSpanTail;
-    run[granules - 1].length = granules;
-    run->kind = Kind::kSpan;
-    run->length = granules;
-    return;
-  }
-  run->kind = Kind::kSlab;
-  for (uint32_t i = 1; i < granules; ++i) {
-    run[i].kind = Kind::kSlabTail;
-    run[i].back = static_cast<uint8_t>(i);
-    run[i].magic = 0;
-  }
-}
-
-// Nothing inside what is becoming a free run may look like a slab or a span.
-void unmark(Granule* run, uint32_t granules, Purpose purpose) {
-  run[granules - 1].kind = Kind::kNone;
-  const uint32_t marked = purpose == Purpose::kSlab ? granules : 1;
-  for (uint32_t i = 0; i < marked; ++i) run[i].kind = Kind::kNone;
-}
-
-void account_taken(size_t bytes, Purpose purpose) {
-  commitment.live += bytes;
-  // Also read without the lock (core/fault_ahead.cpp).
-  if (commitment.live > commitment.peak) __atomic_store_n(&commitment.peak, commitment.live, __ATOMIC_RELAXED);
-  if (purpose == Purpose::kSpan) {
-    commitment.spans += bytes;
-    note_touched(bytes);
-  }
-}
-
-void account_given(size_t bytes, Purpose purpose) {
-  commitment.live -= bytes;
-  if (purpose == Purpose::kSpan) {
-    commitment.spans -= bytes;
-    note_untouched(bytes);
-  }
-}
-
-// Whether ANNEX_MAX_HEAP leaves room for so many bytes more, beside what other threads are about to take.
-bool limit_allows(size_t bytes) {
-  const size_t limit = os::options.max_heap_bytes;
-  return limit == 0 || (bytes <= limit && commitment.live + commitment.promised <= limit - bytes);
-}
-
-template <class Take>
-Granule* first_arena_that(Take take) {
-  for (uint32_t i = 0; i < arena_count; ++i) {
-    if (Granule* run = take(arenas[i])) return run;
-  }
-  return nullptr;
-}
-
-// A dirty run that is too short for a span is used all the same where clean neighbours make up the rest: otherwise runs
-// of many lengths leave holes, the span touches fresh memory, and the dirty run is given back to make up for it. At
-// least half must be dirty, since calloc clears the whole. Of the newest few, the longest.
-Granule* take_joined(uint32_t granules) {
-  constexpr int kLook = 32;
-  Granule* best = nullptr;
-  int looked_at = 0;
-  for (Granule* run = commitment.newest; run != nullptr && looked_at < kLook; run = run->older, ++looked_at) {
-    if (run->length < granules / 2 || (best != nullptr && run->length <= best->length)) continue;
-    if (arena_of(run)->can_join(run, granules)) best = run;
-  }
-  if (best == nullptr) return nullptr;
-  const uint32_t clean = granules - best->length;
-  Granule* run = arena_of(best)->take_joined(best, granules);
-  Granule* last = run + granules - 1;
-  run->kind = last->kind = Kind::kPurging;  // in nobody's hands while the lock is let go
-  run->length = last->length = granules;
-  before_growth(size_t{clean} * kGranule);
-  run->kind = last->kind = Kind::kNone;
-  return run;
-}
-
-Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* clean) {
-  const size_t bytes = size_t{granules} * kGranule;
-  const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
-  *clean = false;
-  if (Granule* run = first_arena_that([=](Arena& arena) { return arena.take_dirty(granules); })) return run;
-  if (purpose == Purpose::kSpan) {
-    if (Granule* run = take_joined(granules)) return run;
-    before_growth(bytes);
-  }
-  *clean = true;
-  if (Granule* run = first_arena_that(from_clean)) return run;
-  const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(used);
-  if (purpose == Purpose::kSlab) note_fresh_slabs();
-  const auto from_frontier = [=](Arena& arena) { return arena.take_frontier(granules, huge); };
-  if (Granule* run = first_arena_that(from_frontier)) return run;
-  // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.
-  purge_all_locked();
-  if (Granule* run = first_arena_that(from_clean)) return run;
-  const size_t metadata = bytes / kGranule * sizeof(Granule);
-  const size_t least = std::max(round_up(bytes + metadata + kHugePage, kHugePage), kSmallestArena);
-  if (!add_arena(std::max(standard_arena(), least), least)) return nullptr;
-  return arenas[arena_count - 1].take_frontier(granules, huge);
-}
-
-// A longer run, its ends cut off.
-Granule* take_aligned(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
-  Granule* run = take_unmarked(granules + alignment - 1, purpose, used, clean);
-  if (run == nullptr) return nullptr;
-  Arena& arena = *arena_of(run);
-  const uint32_t misaligned =
-      static_cast<uint32_t>((reinterpret_cast<uintptr_t>(arena.start_of(run)) >> kGranuleShift) & (alignment - 1));
-  const uint32_t front = misaligned == 0 ? 0 : alignment - misaligned;
-  const uint32_t back = alignment - 1 - front;
-  run[front].kind = run[front + granules - 1].kind = Kind::kNone;
-  const auto put = [&](Granule* head, uint32_t length) {
-    if (length == 0) return;
-    if (*clean) {
-      arena.put_clean(head, length);
-    } else {
-      arena.put_dirty(head, length, os::now_ms());
-    }
-  };
-  put(run, front);
-  put(run + front + granules, back);
-  return run + front;
-}
-
-}  // namespace
-
-bool set_up() {
-  os::Guard guard(arena_lock);
-  return set_up_locked();
-}
-
-namespace {
-
-Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
-  const size_t bytes = size_t{granules} * kGranule;
-  if (!set_up_locked() || !limit_allows(bytes)) return nullptr;
-  // Taking may let go of the lock for a while, in which others must not be promised the same bytes.
-  commitment.promised += bytes;
-  Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, used, clean)
-                                : take_aligned(granules, alignment, purpose, used, clean);
-  commitment.promised -= bytes;
-  if (run == nullptr) return nullptr;
-  mark(run, granules, purpose);
-  account_taken(bytes, purpose);
-  want_purger();
-  return run;
-}
-
-// Last of all, as it lets go of the lock: what is dirty and due has not been of use to this one, and so goes back.
-void after_take(uint32_t granules, bool clean) {
-  if (clean && commitment.oldest != nullptr) give_back_due(os::now_ms(), granules * kGranule);
-}
-
-}  // namespace
-
-Granule* take_slab_run(SizeClass c, bool* clean) {
-  os::Guard guard(arena_lock);
-  const uint32_t granules = slab_granules(c);
-  Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
-  if (run == nullptr) return nullptr;
-  run->size_class = c;
-  run->nonce = static_cast<uint16_t>(os::mixed(next_nonce++) | 0x8000);
-  run->until = run->floor = 0;
-  after_take(granules, *clean);
-  return run;
-}
-
-Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean) {
-  os::Guard guard(arena_lock);
-  Granule* run = take_run_locked(granules, alignment, Purpose::kSpan, bytes, clean);
-  if (run == nullptr) return nullptr;
-  run->magic = 0;
-  run->bytes = bytes;
-  after_take(granules, *clean);
-  return run;
-}
-
-void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
-  const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
-  os::Guard guard(arena_lock);
-  unmark(head, granules, purpose);
-  account_given(size_t{granules} * kGranule, purpose);
-  if (clean) {
-    arena_of(head)->put_clean(head, granules);
-    return;
-  }
-  arena_of(head)->put_dirty(head, granules, now);
-  give_back_due(now, granules * kGranule);
-}
-
-bool resize_span(Granule* head, size_t bytes) {
-  os::Guard guard(arena_lock);
-  const uint32_t before = head->length;
-  const uint32_t granules = static_cast<uint32_t>((bytes + kGranule - 1) >> kGranuleShift);
-  Arena& arena = *arena_of(head);
-  if (granules > before) {
-    const size_t more = size_t{granules - before} * kGranule;
-    if (!limit_allows(more)) return false;
-    if (!arena.take_following(head + before, granules - before, span_wants_huge_pages(bytes))) return false;
-    head[before - 1].kind = Kind::kNone;
-    account_taken(more, Purpose::kSpan);
-    mark(head, granules, Purpose::kSpan);
-  } else if (granules < before) {
-    head[before - 1].kind = Kind::kNone;
-    mark(head, granules, Purpose::kSpan);
-    account_given(size_t{before - granules} * kGranule, Purpose::kSpan);
-    const uint64_t now = os::now_ms();
-    arena.put_dirty(head + granules, before - granules, now);
-    head->bytes = bytes;
-    give_back_due(now, (before - granules) * kGranule);
-    return true;
-  }
-  head->bytes = bytes;
-  return true;
-}
+// --- of all arenas ---------------------------------------------------------------------------------------------------
 
 Arena* arena_of(const void* address) {
   const uint32_t count = __atomic_load_n(&arena_count, __ATOMIC_ACQUIRE);

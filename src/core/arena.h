@@ -1,4 +1,4 @@
-// Arenas: where runs of granules come from and go back to.
+// Arenas: ranges of addresses, cut into granules, and their free runs.
 //
 // One arena is reserved at the start, as large as ANNEX_RESERVE says (1 TiB: addresses are free). Where that is
 // refused, or under a limit on address space, smaller ones are reserved and chained. Blocks of the first arena are
@@ -6,11 +6,10 @@
 //
 //   arena = [ metadata: one Granule for each granule of the arena ][ granules ... frontier | never used ... ]
 //
-// A run is taken from, in this order: dirty runs (no page fault, no growth), clean runs, the frontier. Dirty and clean
-// neighbours are not joined, so that each byte's state stays known. The policies of growing and giving back are in
-// commitment.h.
+// A free run is dirty or clean; such neighbours are not joined, so that each byte's state stays known. Which run is
+// taken is in runs.h, the policies of growing and giving back are in commitment.h.
 //
-// Synchronization: the functions below take the arena lock. arena_lock itself is exposed for fork and for walks.
+// Synchronization: the arena lock, but for what says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -60,12 +59,16 @@ class Arena {
   Granule* take_frontier(uint32_t granules, bool huge_pages);
   void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
   void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
+  // So many granules out of a dirty run, from an offset on; what is before and behind stays dirty, as old as it was.
+  void take_dirty_part(Granule* run, uint32_t offset, uint32_t granules);
   // A dirty run, shorter than `granules`, with as much of its clean neighbours as is missing: whether that is enough,
   // and if so, the run taken.
   bool can_join(Granule* dirty, uint32_t granules) const;
   Granule* take_joined(Granule* dirty, uint32_t granules);
   // Takes the granules from `end` on, if they are free.
   bool take_following(Granule* end, uint32_t granules, bool huge_pages);
+  // Which pages a run that is clean gets when it is touched.
+  void advise(Granule* fresh, uint32_t granules, bool huge_pages);
   // Takes the end of a dirty run out, to be given back and then put_clean.
   Granule* take_for_purge(Granule* run, uint32_t granules);
 
@@ -81,7 +84,6 @@ class Arena {
   void take_front(Granule* run, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);
   Granule* put(Granule* head, uint32_t granules, bool dirty);
-  void advise(Granule* fresh, uint32_t granules, bool huge_pages);
 
   char* base_ = nullptr;
   size_t bytes_ = 0;
@@ -103,27 +105,6 @@ extern CommitBooks* const commit_books;
 inline constexpr size_t kMaxArenas = 64;
 extern constinit Arena arenas[kMaxArenas];
 extern constinit uint32_t arena_count;  // grows under the lock; read with acquire
-
-// Sets the library up (reads the environment, reserves the first arena) if that has not been done. False where not
-// even a small arena could be reserved.
-bool set_up();
-
-// What a run is taken for.
-enum class Purpose : uint8_t { kSlab, kSpan };
-
-// Take a run for a slab of the class, or for a span of `bytes` usable bytes and no more than `granules`, its address a
-// multiple of `alignment` granules; nullptr where memory or address space is exhausted or ANNEX_MAX_HEAP is reached.
-// *clean tells whether it reads as zero. Whatever a walk reads of a run (kind, length, class, bytes, no block in use)
-// is true when the lock is let go; the rest of its metadata is the caller's to write.
-Granule* take_slab_run(SizeClass c, bool* clean);
-Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean);
-
-// Takes a run back, for which the caller holds nothing any more. `clean`: it reads as zero and holds no memory (its
-// pages have been moved away); else it becomes dirty.
-void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean);
-
-// Makes a span's usable size `bytes`, in place: lengthens it where what follows is free, or shortens it.
-bool resize_span(Granule* head, size_t bytes);
 
 // The arena and the metadata of an address; nullptr for an address in no arena.
 Arena* arena_of(const void* address);

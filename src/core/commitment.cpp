@@ -97,6 +97,22 @@ bool proved_to_grow() {
   return used >= taken / 2;
 }
 
+void look_at_fresh_span() {
+  constexpr size_t kLook = 16;  // pages
+  const Granule* span = commitment.fresh_span;
+  char* const start = start_of(span);
+  const size_t step = span->bytes / kLook;
+  size_t resident = 0;
+  while (resident < kLook && os::is_resident(start + resident * step + step / 2)) ++resident;
+  commitment.filled = resident == kLook;
+}
+
+bool spans_are_filled() {
+  if (commitment.touched.load(std::memory_order_relaxed) < kProofOfGrowth) return false;
+  if (commitment.fresh_span != nullptr) look_at_fresh_span();
+  return commitment.filled;
+}
+
 }  // namespace
 
 size_t commit_step(size_t committed) { return std::clamp(committed / 4, kSmallestStep, kLargestStep); }
@@ -112,9 +128,18 @@ void note_fresh_slabs() {
 }
 
 bool span_wants_huge_pages(size_t bytes) {
-  if (os::options.huge_pages == os::HugePages::kAlways) return true;
+  if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
+  if (bytes >= kHugePage) return bytes <= commitment.live && (proved_to_grow() || spans_are_filled());
   const size_t range = (bytes + kGranule - 1) & ~(kGranule - 1);
-  return slabs_want_huge_pages() && bytes >= range / 8 * 7 && (bytes < kHugePage || bytes <= commitment.live);
+  return proved_to_grow() && bytes >= range / 8 * 7;
+}
+
+void note_fresh_span(Granule* span) { commitment.fresh_span = span; }
+
+void note_span_gone(Granule* span, bool moved) {
+  if (span != commitment.fresh_span) return;
+  if (!moved) look_at_fresh_span();
+  commitment.fresh_span = nullptr;
 }
 
 void age_insert(Granule* run, Granule* older, uint64_t freed_ms) {

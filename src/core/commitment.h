@@ -11,12 +11,16 @@
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
 //   proved to grow  : touched >= 4 MiB and touched >= live / 2, and half is touched of what slabs took since they last
 //                   needed fresh memory
+//   filled          the last span of 2 MiB or more that was made of fresh memory has been touched all over: 16 pages,
+//                   spread over it, are all resident when the next one is made or it is freed
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
-//                   that fill 7/8 of their granules, if of n >= 2 MiB then only if n <= live (so that what is asked for
-//                   speculatively is never more than what is known to be used). None before: a small heap pays 4 KiB
-//                   at a time.
-//   dirty first     a span for which no dirty run is long enough takes one of half its length or more, with the clean
-//                   runs beside it, before it touches clean memory alone
+//                   that fill 7/8 of their granules; for those of n >= 2 MiB also once 4 MiB are touched and the last
+//                   one was filled, but only if n <= live (so that what is asked for speculatively is never more than
+//                   what is known to be used). None before: a small heap pays 4 KiB at a time.
+//   dirty first     a span for which no dirty run is long enough takes dirty pages from elsewhere, by moving them, if
+//   it
+//                   is of 2 MiB or more (gather.h); else a dirty run of half its length or more with the clean runs
+//                   beside it; and only then clean memory alone
 //
 // giving memory back:
 //   delay           a dirty run is due when it has been free for ANNEX_PURGE_DELAY. What is due goes back when a thread
@@ -56,6 +60,9 @@ struct Commitment {
   size_t slabs_then = 0;
   size_t touched_then = 0;
 
+  Granule* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one
+  bool filled = false;            // what is known of it, or of the one before
+
   Granule* oldest = nullptr;  // dirty runs by age
   Granule* newest = nullptr;
   uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
@@ -81,6 +88,8 @@ size_t commit_step(size_t committed);
 bool slabs_want_huge_pages();
 void note_fresh_slabs();  // slabs take memory that has never been used
 bool span_wants_huge_pages(size_t bytes);
+void note_fresh_span(Granule* span);
+void note_span_gone(Granule* span, bool moved);  // before its pages are anybody else's; moved: they are elsewhere
 // Keeps the list of dirty runs in order of age: a run joins it just after that older one, nullptr being older than all.
 void age_insert(Granule* run, Granule* older, uint64_t freed_ms);
 void age_remove(Granule* run);

@@ -7,6 +7,7 @@
 #include "core/commitment.h"
 #include "os/mallacc_markers.h"
 #include "os/message.h"
+#include "os/random.h"
 
 namespace annex {
 
@@ -18,7 +19,7 @@ Block* Heap::refill(SizeClass c) {
   const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
   if (candidate == nullptr || (candidate->free == nullptr && carvable)) {
     if (carvable) return carve(slab);
-    candidate = make_slab(c, this);
+    candidate = new_slab(c);
     if (candidate == nullptr) return nullptr;
   } else {
     partial_[c].remove(candidate);
@@ -27,6 +28,28 @@ Block* Heap::refill(SizeClass c) {
   candidate->state = SlabState::kCurrent;
   current_[c] = candidate;
   return candidate->free != nullptr ? take(candidate) : carve(candidate);
+}
+
+// nullptr where memory is exhausted.
+Granule* Heap::new_slab(SizeClass c) {
+  if (Granule* slab = cache_.take(slab_granules(c))) {
+    // Another nonce than the slab had, whichever slabs were made of this run before.
+    slab->nonce = static_cast<uint16_t>(os::mixed(os::mixed(slab->secret) + ++remade_) | 0x8000);
+    remake_slab(slab, c);
+    return slab;
+  }
+  Granule* slab = make_slab(c, this);
+  if (slab != nullptr) granules_ += slab_granules(c);
+  return slab;
+}
+
+// None of the slab's blocks is in use, and it is in no list.
+void Heap::drop(Granule* slab) {
+  const uint32_t granules = slab_granules(slab->size_class);
+  end_slab(slab);
+  if (cache_.put(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
+  granules_ -= granules;
+  give_slab(slab);
 }
 
 // The slab's freed blocks, all of them; from here on they count as used.
@@ -90,7 +113,7 @@ void Heap::settle(Granule* head, uint32_t used) noexcept {
   }
   if (used == 0) {
     if (head->state == SlabState::kPartial) partial_[head->size_class].remove(head);
-    let_go(head);
+    drop(head);
   } else if (head->state == SlabState::kFull) {
     partial_[head->size_class].push_front(head);
   }
@@ -111,13 +134,17 @@ void Heap::flush(Block** lists) {
     set_used(slab, used);
     current_[c] = nullptr;
     if (used == 0) {
-      let_go(slab);
+      drop(slab);
     } else if (slab->free != nullptr) {
       partial_[c].push_front(slab);
     } else {
       retire(slab);
     }
   }
+  cache_.flush([this](Granule* run) {
+    granules_ -= slab_granules(run->size_class);
+    give_slab(run);
+  });
 }
 
 }  // namespace annex

@@ -5,7 +5,7 @@
 //   2. refill: take what has been freed into the current slab, whole, in O(1)
 //   3. refill: the first partial slab becomes current
 //   4. refill: carve fresh blocks out of the current slab, a page or so at a time
-//   5. refill: take a new slab from the arena
+//   5. refill: make a new slab, of a run in the heap's cache or one from the arena
 //
 // The free lists live here, not in the slabs: a list moves as a whole, so malloc keeps no count. All blocks of a list
 // count as used. free() pushes to the slab's own list and counts one number down; the events that need work (a full
@@ -16,11 +16,13 @@
 // several allocators.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/granule.h"
 #include "core/mark.h"
+#include "core/run_cache.h"
 #include "core/slab.h"
 
 namespace annex {
@@ -60,15 +62,24 @@ class Heap {
   // Puts the lists in `lists` (free, or the caller's) back into their slabs and lets go of every empty slab.
   void flush(Block** lists);
 
+  // A thread other than the owner has let go of slabs of this heap.
+  void note_taken_away(uint32_t granules) { taken_away_.fetch_add(granules, std::memory_order_relaxed); }
+
   Counter refills;
 
  private:
   Block* take(Granule* slab);
   Block* carve(Granule* slab);
   void retire(Granule* slab);
+  Granule* new_slab(SizeClass c);
+  void drop(Granule* slab);
 
   Granule* current_[kClasses] = {};
   SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
+  RunCache cache_;
+  uint32_t granules_ = 0;  // of its slabs, those taken away included
+  uint32_t remade_ = 0;    // slabs
+  std::atomic<uint32_t> taken_away_{0};
 };
 
 }  // namespace annex

@@ -1,23 +1,44 @@
 // Slabs: see slab.h.
 #include "core/slab.h"
 
-#include "core/arena.h"
 #include "core/commitment.h"
+#include "core/runs.h"
 #include "os/pages.h"
 
 namespace annex {
 
-Granule* make_slab(SizeClass c, Heap* owner) {
-  bool clean = false;
-  Granule* slab = take_slab_run(c, &clean);
-  if (slab == nullptr) return nullptr;
+namespace {
+
+// Whatever a heap reads of a slab without blocks.
+void begin(Granule* slab, SizeClass c, Heap* owner, bool fresh) {
   slab->free = nullptr;
   slab->owner = owner;
   slab->remote = 0;
   slab->carved = 0;
-  slab->fresh = clean;
+  slab->fresh = fresh;
   slab->magic = slab_magic(c);
+}
+
+}  // namespace
+
+Granule* make_slab(SizeClass c, Heap* owner) {
+  bool clean = false;
+  Granule* slab = take_slab_run(c, &clean);
+  if (slab != nullptr) begin(slab, c, owner, clean);
   return slab;
+}
+
+void end_slab(Granule* slab) {
+  note_untouched(slab->carved * block_size(slab->size_class));
+  slab->magic = 0;
+  slab->until = slab->floor = 0;
+  // Other threads compare pointers with it (core/block.h).
+  __atomic_store_n(&slab->carved, uint16_t{0}, __ATOMIC_RELAXED);
+}
+
+void remake_slab(Granule* slab, SizeClass c) {
+  slab->size_class = c;
+  begin(slab, c, slab->owner, false);
 }
 
 uint32_t blocks_to_carve(const Granule* slab) {
@@ -29,10 +50,11 @@ uint32_t blocks_to_carve(const Granule* slab) {
                   slab_capacity(slab->size_class) - slab->carved);
 }
 
+void give_slab(Granule* slab) { give_run(slab, slab_granules(slab->size_class), Purpose::kSlab, false); }
+
 void let_go(Granule* slab) {
-  note_untouched(slab->carved * block_size(slab->size_class));
-  slab->magic = 0;
-  give_run(slab, slab_granules(slab->size_class), Purpose::kSlab, false);
+  end_slab(slab);
+  give_slab(slab);
 }
 
 void SlabList::push_front(Granule* slab) {

@@ -21,11 +21,18 @@ inline constexpr size_t kResidentExtent = 16384;
 // A slab without blocks; nullptr where memory is exhausted.
 Granule* make_slab(SizeClass c, Heap* owner);
 
+// A slab that no longer belongs to any list, and none of whose blocks is in use, has no blocks any more: the run is the
+// owner's. Then it is made a slab again, of a class with slabs of the same length (and has got another nonce), or given
+// back.
+void end_slab(Granule* slab);
+void remake_slab(Granule* slab, SizeClass c);
+void give_slab(Granule* slab);
+
 // How many blocks to carve next out of a slab that has some left: those that end in the page (or extent) in which the
 // first of them ends.
 uint32_t blocks_to_carve(const Granule* slab);
 
-// Lets go of a slab that no longer belongs to any list, and none of whose blocks is in use. Any thread may.
+// Ends it and gives it back. Any thread may.
 void let_go(Granule* slab);
 
 // Partial slabs of one class, linked through `next` and `previous`.

@@ -2,9 +2,8 @@
 #include "core/span.h"
 
 #include <algorithm>
-#include <atomic>
 
-#include "core/arena.h"
+#include "core/runs.h"
 #include "os/pages.h"
 
 namespace annex {
@@ -13,9 +12,6 @@ namespace {
 
 // Below this, the faults on the rest of a huge page that is then no longer one cost more than copying.
 constexpr size_t kMoveFrom = kHugePage;
-// Each move can leave a mapping of its own, and a process may have 65,530 of them.
-constexpr uint32_t kMostMoves = 16384;
-std::atomic<uint32_t> moves{0};
 
 size_t round_to_pages(size_t bytes) { return (bytes + os::page_size() - 1) & ~(os::page_size() - 1); }
 size_t granules_for(size_t bytes) { return (bytes + kGranule - 1) >> kGranuleShift; }
@@ -44,14 +40,21 @@ bool resize_span_in_place(Granule* head, size_t bytes) {
   return granules_for(usable) <= kLongestRun && resize_span(head, usable);
 }
 
-bool move_span(Granule* from, Granule* to) {
-  if (from->bytes < kMoveFrom || to->length < from->length) return false;
-  if (moves.load(std::memory_order_relaxed) >= kMostMoves) return false;
-  moves.fetch_add(1, std::memory_order_relaxed);
+void* move_span(Granule* from, size_t bytes) {
+  const size_t usable = round_to_pages(bytes);
+  const size_t granules = granules_for(usable);
+  if (from->bytes < kMoveFrom || granules <= from->length || granules > kLongestRun - kGranulesPerHugePage)
+    return nullptr;
+  const uint32_t kept = from->length;
+  Granule* to = take_span_run_to_move_into(kept, static_cast<uint32_t>(granules), usable);
+  if (to == nullptr) return nullptr;
   // The whole range, not just the usable size: what is left must hold no page.
-  if (!os::move_pages(start_of(from), start_of(to), size_t{from->length} * kGranule)) return false;
-  give_run(from, from->length, Purpose::kSpan, true);
-  return true;
+  if (!os::move_pages(start_of(from), start_of(to), size_t{kept} * kGranule)) {
+    free_span(to);
+    return nullptr;
+  }
+  give_run(from, kept, Purpose::kSpan, true);
+  return start_of(to);
 }
 
 }  // namespace annex

@@ -19,8 +19,8 @@ void free_span(Granule* head);
 // if that is free, or by giving the end back.
 bool resize_span_in_place(Granule* head, size_t bytes);
 
-// Moves a span's content to a longer span by moving its pages, where that is cheaper than copying, and frees the
-// emptied span. False, with nothing changed: the caller copies, and frees.
-bool move_span(Granule* from, Granule* to);
+// A longer span to which the content has been moved by moving its pages, where that is cheaper than copying; the span
+// that it was in is freed. nullptr, with nothing changed: the caller copies, and frees.
+void* move_span(Granule* from, size_t bytes);
 
 }  // namespace annex

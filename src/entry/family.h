@@ -41,9 +41,11 @@ inline void* reallocate(void* block, size_t bytes) {
   const auto [usable, span] = front::look_up(block);
   if (bytes <= usable && bytes >= usable / 2) return block;
   if (span != nullptr && bytes > kMaxSmall && bytes <= front::kMaxRequest && front::resize(span, bytes)) return block;
+  if (span != nullptr && bytes > usable && bytes <= front::kMaxRequest) {
+    if (void* moved = move_span(span, bytes)) return moved;
+  }
   void* moved = front::allocate(bytes);
   if (moved == nullptr) return bytes < usable ? block : nullptr;
-  if (span != nullptr && bytes > usable && move_span(span, granule_of(moved))) return moved;
   memcpy(moved, block, bytes < usable ? bytes : usable);
   front::release(block);
   return moved;

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "core/arena.h"
 #include "core/commitment.h"
+#include "core/runs.h"
 #include "front/front.h"
 #include "observe/report.h"
 #include "os/fork.h"

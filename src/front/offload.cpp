@@ -7,6 +7,7 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/purger.h"
+#include "core/runs.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"

@@ -8,6 +8,7 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/purger.h"
+#include "core/runs.h"
 #include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
@@ -63,7 +64,11 @@ void send(Granule* slab, const Chain& chain) {
   const uintptr_t granule = reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1);
   char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
-  owner->inbox.send(slab, start, chain, receive_into(owner), let_go);
+  const auto take_away = [owner](Granule* complete) {
+    owner->note_taken_away(slab_granules(complete->size_class));
+    let_go(complete);
+  };
+  owner->inbox.send(slab, start, chain, receive_into(owner), take_away);
 }
 
 // --- a thread's heap ------------------------------------------------------------------------------------------------

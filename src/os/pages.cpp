@@ -73,10 +73,20 @@ bool populate(void* start, size_t bytes) {
   return true;
 }
 
+bool is_resident(const void* address) {
+  unsigned char state = 0;
+  const long page = as_long(address) & ~static_cast<long>(page_size() - 1);
+  return system_call(SYS_mincore, page, static_cast<long>(page_size()), as_long(&state)) == 0 && (state & 1) != 0;
+}
+
 bool move_pages(void* from, void* to, size_t bytes) {
   const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                                   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
-  return !failed(result);
+  if (!failed(result)) return true;
+  // The kernel may have taken the target away before it failed.
+  system_call(SYS_mmap, as_long(to), static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  return false;
 }
 
 size_t address_space_limit() {

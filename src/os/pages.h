@@ -26,8 +26,11 @@ void advise_huge(void* start, size_t bytes, bool wanted);
 // Makes a committed range that has never been touched resident; false where there is no memory for it.
 bool populate(void* start, size_t bytes);
 
-// Moves the pages of one committed range to another, both of the same size and disjoint; the source reads as zero
-// afterwards. False, with nothing changed, where the kernel can't.
+// Whether the page of an address is in memory.
+bool is_resident(const void* address);
+
+// Moves the pages of one committed range to another, both of the same size and disjoint; the target holds nothing that
+// is of use, and the source reads as zero afterwards. False where the kernel can't: then the target reads as zero.
 bool move_pages(void* from, void* to, size_t bytes);
 
 // The limit on address space (RLIMIT_AS); SIZE_MAX where there is none.

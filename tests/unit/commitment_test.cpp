@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "consistency.h"
+#include "core/block.h"
+#include "core/runs.h"
+#include "core/span.h"
 #include "os/clock.h"
 #include "os/options.h"
 
@@ -187,6 +192,36 @@ TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
   EXPECT_FALSE(span_wants_huge_pages(40 * 1024));  // would leave 24 KiB of its granule unused
   EXPECT_FALSE(span_wants_huge_pages(commitment.live + 2 * kMiB));
   commitment.touched = touched;
+}
+
+TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
+  const auto fresh_span = [](size_t touched) {
+    purge_all();
+    bool zero = false;
+    char* block = static_cast<char*>(allocate_span(4 * kMiB, 16, &zero));
+    EXPECT_TRUE(zero);
+    memset(block, 1, touched);
+    return block;
+  };
+  const size_t slabs_then = commitment.slabs_then;
+  commitment.slabs_then = 0;  // slabs prove nothing: they have taken much, and used little of it
+  const size_t touched = commitment.touched_then;
+  commitment.touched_then = SIZE_MAX / 4;
+  char* other = fresh_span(4 * kMiB);
+  char* filled = fresh_span(4 * kMiB);
+  EXPECT_TRUE(span_wants_huge_pages(4 * kMiB));
+  EXPECT_FALSE(span_wants_huge_pages(commitment.live + kMiB));  // more than is known to be used
+  char* half = fresh_span(2 * kMiB);
+  EXPECT_FALSE(span_wants_huge_pages(4 * kMiB));
+  free_span(block_or_die(half));
+  EXPECT_FALSE(span_wants_huge_pages(4 * kMiB));  // nor after it
+  char* again = fresh_span(4 * kMiB);
+  free_span(block_or_die(again));
+  EXPECT_TRUE(span_wants_huge_pages(4 * kMiB));
+  free_span(block_or_die(filled));
+  free_span(block_or_die(other));
+  commitment.slabs_then = slabs_then;
+  commitment.touched_then = touched;
 }
 
 TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {

@@ -9,6 +9,8 @@
 
 #include "consistency.h"
 #include "core/block.h"
+#include "core/commitment.h"
+#include "core/run_cache.h"
 
 namespace annex {
 namespace {
@@ -49,6 +51,45 @@ TEST(Heap, NoBlockIsHandedOutTwice) {
   test::expect_consistent();
   for (auto& [block, c] : live) user.release(block);
   test::expect_consistent();
+}
+
+TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
+  User user;
+  constexpr SizeClass kClass = 3;
+  std::vector<void*> blocks;
+  for (uint32_t i = 0; i < 3 * slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
+  Granule* slab = block_or_die(blocks.front());
+  const uint16_t nonce = slab->nonce;
+  const size_t live = commitment.live;
+  const size_t dirty = commitment.dirty;
+  for (uint32_t i = 0; i < slab_capacity(kClass); ++i) user.release(blocks[i]);
+  EXPECT_EQ(commitment.live, live);  // it waits in the heap's cache
+  EXPECT_EQ(commitment.dirty, dirty);
+  EXPECT_DEATH(user.release(blocks.front()), "no allocated block");
+  test::expect_consistent();
+  void* other = user.allocate(kClass + 1);
+  EXPECT_EQ(block_or_die(other), slab);
+  EXPECT_EQ(usable_size(slab), block_size(kClass + 1));
+  EXPECT_NE(slab->nonce, nonce);
+  test::expect_consistent();
+  user.release(other);
+  for (size_t i = slab_capacity(kClass); i < blocks.size(); ++i) user.release(blocks[i]);
+}
+
+TEST(RunCache, HoldsAShareOfItsHeap) {
+  RunCache cache;
+  Granule runs[RunCache::kMost + 1] = {};
+  EXPECT_TRUE(cache.put(&runs[0], 1, 1));
+  EXPECT_FALSE(cache.put(&runs[1], 1, RunCache::kShare - 1));
+  EXPECT_TRUE(cache.put(&runs[1], 1, RunCache::kShare));
+  EXPECT_EQ(cache.take(2), nullptr);
+  for (uint32_t i = 2; i < RunCache::kMost; ++i) EXPECT_TRUE(cache.put(&runs[i], 1, 1u << 20));
+  EXPECT_FALSE(cache.put(&runs[RunCache::kMost], 1, 1u << 20));  // however large the heap is
+  EXPECT_EQ(cache.take(1), &runs[RunCache::kMost - 1]);          // the last first
+  uint32_t flushed = 0;
+  cache.flush([&](Granule*) { ++flushed; });
+  EXPECT_EQ(flushed, RunCache::kMost - 1);
+  EXPECT_EQ(cache.take(1), nullptr);
 }
 
 TEST(Heap, EmptySlabsGoBackToTheArena) {

@@ -27,6 +27,7 @@ SINGLE = [
     _workload("espresso", "single", "two-level logic minimizer", "speedmalloc", quick=True),
     _workload("cfrac", "single", "factorization by continued fractions", "speedmalloc"),
     _workload("glibc-simple", "single", "blocks of one size, in order", "batchit"),
+    _workload("large-churn", "single", "buffers of 1 to 64 MiB, replaced and resized"),
     _workload("malloc-large", "single", "blocks of 5 to 25 MiB, twenty alive", "batchit"),
     _workload("tp", "single", "pairs of malloc and free, 32 sizes in turn", "mallacc"),
     _workload("tp-small", "single", "pairs of malloc and free, four small sizes", "mallacc"),
