@@ -17,10 +17,6 @@ namespace {
 
 constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: the books of 64 MiB
 
-constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
-constexpr uint32_t round_up(uint32_t value, uint32_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
-constexpr uint32_t round_down(uint32_t value, uint32_t multiple) { return value & ~(multiple - 1); }
-
 }  // namespace
 
 bool Arena::reserve(size_t bytes) {
@@ -259,8 +255,7 @@ Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
 
 Granule* Arena::take_for_purge(Granule* run, uint32_t granules) {
   Granule* taken = take_back(run, granules);
-  taken->kind = taken[granules - 1].kind = Kind::kPurging;
-  taken->length = taken[granules - 1].length = granules;
+  set_aside(taken, granules);
   return taken;
 }
 

@@ -96,6 +96,12 @@ class Arena {
   RunBins clean_;
 };
 
+// A run that is taken is in nobody's hands while the lock is let go.
+inline void set_aside(Granule* run, uint32_t granules) {
+  run->kind = run[granules - 1].kind = Kind::kPurging;
+  run->length = run[granules - 1].length = granules;
+}
+
 // Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`;
 // false where the system refuses. nullptr in a flavour that keeps nothing. Defined by the front end; called with the
 // lock held, before the frontier gets there.

@@ -105,6 +105,7 @@ void look_at_fresh_span() {
   size_t resident = 0;
   while (resident < kLook && os::is_resident(start + resident * step + step / 2)) ++resident;
   commitment.filled = resident == kLook;
+  if (commitment.filled) commitment.fresh_span = nullptr;  // no need to look again
 }
 
 bool spans_are_filled() {

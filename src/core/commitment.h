@@ -60,7 +60,7 @@ struct Commitment {
   size_t slabs_then = 0;
   size_t touched_then = 0;
 
-  Granule* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one
+  Granule* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one and not known to be filled
   bool filled = false;            // what is known of it, or of the one before
 
   Granule* oldest = nullptr;  // dirty runs by age

@@ -68,8 +68,7 @@ bool fault_ahead() {
     return false;
   }
   Arena& arena = *arena_of(run);
-  run->kind = run[granules - 1].kind = Kind::kPurging;
-  run->length = run[granules - 1].length = granules;
+  set_aside(run, granules);
   ++commitment.purging;
   populating = true;
   arena_lock.unlock();

@@ -25,14 +25,11 @@ struct Source {
 
 constinit bool refused = false;  // by the system: it is not asked again
 
-constexpr uint32_t round_up(uint32_t value) { return (value + kGranulesPerHugePage - 1) & ~(kGranulesPerHugePage - 1); }
-constexpr uint32_t round_down(uint32_t value) { return value & ~(kGranulesPerHugePage - 1); }
-
 // The whole pieces of a run, as a run within it; none: no granules.
 Source whole_pieces(const Arena& arena, Granule* run) {
   const uint32_t at = static_cast<uint32_t>(run - arena.metadata());
-  const uint32_t from = round_up(at);
-  const uint32_t to = round_down(at + run->length);
+  const uint32_t from = round_up(at, kGranulesPerHugePage);
+  const uint32_t to = round_down(at + run->length, kGranulesPerHugePage);
   return to > from ? Source{run + (from - at), to - from} : Source{run, 0};
 }
 
@@ -59,17 +56,12 @@ Granule* take_target(Arena& arena, uint32_t whole) {
   Granule* run = arena.take_clean(whole + kGranulesPerHugePage - 1);
   if (run == nullptr) return arena.take_frontier(whole, span_wants_huge_pages(size_t{whole} * kGranule));
   const uint32_t at = static_cast<uint32_t>(run - arena.metadata());
-  const uint32_t front = round_up(at) - at;
+  const uint32_t front = round_up(at, kGranulesPerHugePage) - at;
   const uint32_t back = kGranulesPerHugePage - 1 - front;
   run[front].kind = run[front + whole - 1].kind = Kind::kNone;
   if (front > 0) arena.put_clean(run, front);
   if (back > 0) arena.put_clean(run + front + whole, back);
   return run + front;
-}
-
-void set_aside(Granule* run, uint32_t granules) {
-  run->kind = run[granules - 1].kind = Kind::kPurging;
-  run->length = run[granules - 1].length = granules;
 }
 
 // Without the lock. How many granules have been moved, from the first source on.
@@ -132,7 +124,7 @@ bool can_move_to(const Arena& arena) {
 
 Granule* take_gathered(uint32_t granules) {
   Arena& arena = arenas[0];
-  const uint32_t whole = round_up(granules);
+  const uint32_t whole = round_up(granules, kGranulesPerHugePage);
   if (!can_move_to(arena) || for_each_source(arena, whole, [](Granule*, Source) {}) < whole / 2) return nullptr;
   Granule* target = take_target(arena, whole);
   if (target == nullptr) return nullptr;
@@ -148,8 +140,8 @@ Granule* take_gathered(uint32_t granules) {
 
 Granule* take_to_move_into(uint32_t kept, uint32_t granules) {
   Arena& arena = arenas[0];
-  const uint32_t whole = round_up(granules);
-  const uint32_t front = std::min(round_up(kept), whole);
+  const uint32_t whole = round_up(granules, kGranulesPerHugePage);
+  const uint32_t front = std::min(round_up(kept, kGranulesPerHugePage), whole);
   if (!can_move_to(arena)) return nullptr;
   Granule* target = take_target(arena, whole);
   if (target == nullptr) return nullptr;

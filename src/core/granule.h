@@ -33,6 +33,16 @@ inline constexpr size_t kGranule = size_t{1} << kGranuleShift;
 inline constexpr size_t kHugePage = size_t{2} << 20;
 inline constexpr uint32_t kGranulesPerHugePage = kHugePage / kGranule;
 
+// To a multiple of a power of two.
+template <class T>
+constexpr T round_up(T value, T multiple) {
+  return (value + multiple - 1) & ~(multiple - 1);
+}
+template <class T>
+constexpr T round_down(T value, T multiple) {
+  return value & ~(multiple - 1);
+}
+
 class Heap;
 namespace support {
 class SegregatedHeap;

@@ -18,8 +18,6 @@ constexpr size_t kSmallestArena = 2 * kHugePage;
 constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
 constexpr size_t kAddressSpaceShare = 8;  // under RLIMIT_AS an arena takes an eighth of what is allowed
 
-constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
-
 bool add_arena(size_t bytes, size_t least) {
   if (arena_count == kMaxArenas) return false;
   for (; bytes >= least; bytes = round_up(bytes / 2, kHugePage)) {
@@ -75,21 +73,19 @@ void unmark(Granule* run, uint32_t granules, Purpose purpose) {
   for (uint32_t i = 0; i < marked; ++i) run[i].kind = Kind::kNone;
 }
 
-void account_taken(size_t bytes, Purpose purpose) {
+// For a moment the old place of what is moved counts as well as the new one, which is no peak.
+void account_moved(size_t bytes, Purpose purpose) {
   commitment.live += bytes;
-  // Also read without the lock (core/fault_ahead.cpp).
-  if (commitment.live > commitment.peak) __atomic_store_n(&commitment.peak, commitment.live, __ATOMIC_RELAXED);
   if (purpose == Purpose::kSpan) {
     commitment.spans += bytes;
     note_touched(bytes);
   }
 }
 
-// For a moment the old place counts as well as the new one.
-void account_moved(size_t bytes) {
-  commitment.live += bytes;
-  commitment.spans += bytes;
-  note_touched(bytes);
+void account_taken(size_t bytes, Purpose purpose) {
+  account_moved(bytes, purpose);
+  // Also read without the lock (core/fault_ahead.cpp).
+  if (commitment.live > commitment.peak) __atomic_store_n(&commitment.peak, commitment.live, __ATOMIC_RELAXED);
 }
 
 void account_given(size_t bytes, Purpose purpose) {
@@ -129,8 +125,7 @@ Granule* take_joined(uint32_t granules) {
   const uint32_t clean = granules - best->length;
   Granule* run = arena_of(best)->take_joined(best, granules);
   Granule* last = run + granules - 1;
-  run->kind = last->kind = Kind::kPurging;  // in nobody's hands while the lock is let go
-  run->length = last->length = granules;
+  set_aside(run, granules);
   before_growth(size_t{clean} * kGranule);
   run->kind = last->kind = Kind::kNone;
   return run;
@@ -254,7 +249,7 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
   if (run == nullptr) return nullptr;
   mark(run, granules, Purpose::kSpan);
   account_taken(more, Purpose::kSpan);
-  account_moved(size_t{kept} * kGranule);
+  account_moved(size_t{kept} * kGranule, Purpose::kSpan);
   run->magic = 0;
   run->bytes = bytes;
   note_fresh_span(run);

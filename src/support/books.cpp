@@ -18,8 +18,6 @@ namespace {
 
 constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 512 MiB, the bitmaps of 8 MiB
 
-constexpr size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) & ~(multiple - 1); }
-
 struct Place {
   Books* books;
   size_t granule;
