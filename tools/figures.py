@@ -106,6 +106,8 @@ FIGURES = [
                 *t.class_of(100)[:2]]),
     ("docs/architecture.md", "**That is all**: {} instructions, {} loads, {} stores",
      lambda t: path_costs(t, "shared", "malloc")),
+    ("docs/architecture.md", "That takes {} instructions, {} loads, {} stores",
+     lambda t: path_costs(t, "shared", "free")),
     ("docs/architecture.md", "a fair share (an {}) is free again", fair_share),
     ("docs/architecture.md", "Requests above {} skip", lambda t: size(t.constant(SIZES, "kMaxSmall"))),
     ("docs/architecture.md", "a cache of {} open batches", lambda t: t.constant(OUTBOX, "kBatches")),

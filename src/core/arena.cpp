@@ -8,24 +8,31 @@
 
 namespace annex {
 
-constinit Reach primary = {nullptr, 0};
+constinit Primary primary = {kNowhere, nullptr, 0};
 constinit os::Lock arena_lock;
 constinit Arena arenas[kMaxArenas];
 constinit uint32_t arena_count = 0;
 
 namespace {
 
-constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: the books of 64 MiB
+constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: the books of 32 MiB
 
 }  // namespace
 
 bool Arena::reserve(size_t bytes) {
+  const bool with_reach = this == &arenas[0] && bytes >= kLeastWithReach;
+  if (with_reach && bytes < kReach) bytes += metadata_bytes(kReach);
+  metadata_ = metadata_bytes(with_reach ? std::max(bytes, kReach) : bytes);
   base_ = static_cast<char*>(os::reserve(bytes, kHugePage));
   if (base_ == nullptr) return false;
   bytes_ = bytes;
-  first_ = static_cast<uint32_t>(metadata_bytes(bytes) / kGranule);
+  first_ = static_cast<uint32_t>(metadata_ / kGranule);
   frontier_ = committed_ = first_;
   commitment.reserved += bytes;
+  if (this == &arenas[0]) {
+    primary.base = base_;
+    if (with_reach && os::allow_reading(base_, metadata_)) primary.reach = reinterpret_cast<uintptr_t>(base_);
+  }
   return true;
 }
 
@@ -33,7 +40,7 @@ bool Arena::reserve(size_t bytes) {
 bool Arena::commit_to(uint32_t frontier) {
   const uint32_t all = static_cast<uint32_t>(bytes_ / kGranule);
   if (frontier > all) return false;
-  const size_t metadata = std::min(round_up(frontier * sizeof(Granule), kMetadataStep), metadata_bytes(bytes_));
+  const size_t metadata = std::min(round_up(frontier * sizeof(Granule), kMetadataStep), metadata_);
   if (metadata > metadata_committed_) {
     if (!os::commit(base_ + metadata_committed_, metadata - metadata_committed_)) return false;
     commitment.metadata += metadata - metadata_committed_;
@@ -94,7 +101,7 @@ void Arena::take_front(Granule* run, uint32_t granules) {
   remainder->kind = last->kind = Kind::kFree;
   remainder->dirty = last->dirty = dirty;
   remainder->length = last->length = rest;
-  remainder->magic = 0;
+  remainder->limit = 0;
   bins.insert(remainder);
   if (dirty) {
     age_replace(run, remainder);
@@ -119,7 +126,7 @@ Granule* Arena::take_back(Granule* run, uint32_t granules) {
   last->kind = Kind::kFree;
   last->dirty = dirty;
   run->length = last->length = rest;
-  last->magic = 0;
+  last->limit = 0;
   bins.insert(run);
   if (dirty) commitment.dirty -= size_t{granules} * kGranule;
   taken->kind = taken[granules - 1].kind = Kind::kNone;
@@ -152,7 +159,7 @@ Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
   head->kind = last->kind = Kind::kFree;
   head->dirty = last->dirty = dirty;
   head->length = last->length = granules;
-  head->magic = last->magic = 0;
+  head->limit = last->limit = 0;
   (dirty ? dirty_ : clean_).insert(head);
   return head;
 }
@@ -187,7 +194,7 @@ void Arena::take_dirty_part(Granule* run, uint32_t offset, uint32_t granules) {
   rest->kind = last->kind = Kind::kFree;
   rest->dirty = last->dirty = true;
   rest->length = last->length = behind;
-  rest->magic = last->magic = 0;
+  rest->limit = last->limit = 0;
   dirty_.insert(rest);
   age_insert(rest, run, freed_ms);
   commitment.dirty += size_t{behind} * kGranule;

@@ -21,19 +21,26 @@
 
 namespace annex {
 
-// The first arena, as the fast paths see it: bytes is 0 until the library is set up. Every free reads it, so nothing
-// that is written often is on its line.
-struct alignas(64) Reach {
+// The first arena, for those who free. Every free reads it, so nothing that is written often is on its line.
+struct alignas(64) Primary {
+  // For the fast paths: where kReach bytes begin whose metadata can be read, in use or not, so that they test a pointer
+  // against a constant. kNowhere where the arena is so small that this would be much beside it. Written before there is
+  // a second thread: the library sets itself up when it is loaded, if not before.
+  uintptr_t reach;
   char* base;
-  size_t bytes;
+  size_t bytes;  // whose metadata is in use; 0 until the library is set up
 };
-extern constinit Reach primary;
+inline constexpr size_t kReach = size_t{1} << 40;
+inline constexpr size_t kLeastWithReach = size_t{4} << 30;  // bytes of an arena; the metadata takes half as much
+inline constexpr uintptr_t kNowhere = uintptr_t{1} << 63;   // no address of a program is that high
+extern constinit Primary primary [[gnu::visibility("hidden")]];
 
 extern constinit os::Lock arena_lock;
 
 class Arena {
  public:
-  // Reserves `bytes` (a multiple of kHugePage). False where the system refuses.
+  // Reserves `bytes` (a multiple of kHugePage), and for the first arena the metadata of kReach bytes where it has the
+  // size for that. False where the system refuses.
   bool reserve(size_t bytes);
   bool contains(const void* address) const {
     return static_cast<size_t>(static_cast<const char*>(address) - base_) < bytes_;
@@ -87,7 +94,8 @@ class Arena {
 
   char* base_ = nullptr;
   size_t bytes_ = 0;
-  uint32_t first_ = 0;  // granule after the metadata
+  size_t metadata_ = 0;  // bytes
+  uint32_t first_ = 0;   // granule after the metadata
   // Read without the lock until here, so what is written under it is on other lines.
   alignas(64) uint32_t frontier_ = 0;  // first granule never used
   uint32_t committed_ = 0;             // granules readable and writable: frontier_ <= committed_

@@ -46,16 +46,6 @@ inline size_t usable_size(const Granule* head) {
   return head->kind == Kind::kSlab ? block_size(head->size_class) : head->bytes;
 }
 
-// Whether a block of a slab of one granule starts so many bytes after the slab's start: the offset is a multiple of the
-// block size (core/granule.h), and so many blocks have been made.
-[[gnu::always_inline]] inline bool starts_block(const Granule* slab, uint32_t within) {
-  const uint32_t magic = slab->magic;
-  const uint64_t product = uint64_t{within} * magic;  // the block's number << 32, and the rest
-  if (static_cast<uint32_t>(product) >= magic) [[unlikely]]
-    return false;
-  return product >> 32 < __atomic_load_n(&slab->carved, __ATOMIC_RELAXED);
-}
-
 // The same as find_block, for a slab of one granule in the first arena; else nullptr, which says nothing. What the fast
 // path of free does, for the others.
 inline Granule* find_block_fast(const void* address) {
@@ -63,7 +53,7 @@ inline Granule* find_block_fast(const void* address) {
   const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - base);
   if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) return nullptr;
   Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
-  return starts_block(slab, static_cast<uint32_t>(offset % kGranule)) ? slab : nullptr;
+  return block_starts_at(slab, offset % kGranule) ? slab : nullptr;
 }
 
 // For a pointer to a block, in use or free: the program ends with one line where it is none.
@@ -76,10 +66,10 @@ inline Granule* block_or_die(const void* address) {
   return head;
 }
 
-// For a pointer to a block that must be in use. (Not for the offload flavour's slabs, whose secrets are elsewhere.)
+// For a pointer to a block that must be in use. (Not for the offload flavour's slabs, whose keys are elsewhere.)
 inline Granule* live_block_or_die(const void* address) {
   Granule* head = block_or_die(address);
-  if (head->kind == Kind::kSlab && is_marked(head->secret, address)) [[unlikely]]
+  if (head->kind == Kind::kSlab && is_marked(head->key, address)) [[unlikely]]
     os::fatal(kFreedTwice, address);
   return head;
 }

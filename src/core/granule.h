@@ -9,7 +9,7 @@
 //   clean     free and never touched, or given back to the system: reads as zero, costs no memory
 //   dirty     free and (perhaps) still resident
 //
-// Metadata is segregated (SpeedMalloc section 4, NextGen-Malloc section 3): an array of Granule, 64 bytes for each
+// Metadata is segregated (SpeedMalloc section 4, NextGen-Malloc section 3): an array of Granule, 128 bytes for each
 // 64 KiB, stands at the start of the arena, so that a block and its metadata never share a line or a page, and
 //
 //   granule_of(p) = metadata + (p - base) / 64 KiB
@@ -82,62 +82,61 @@ enum class SlabState : uint8_t {
   kPartial,  // in the heap's list of slabs with blocks to give
 };
 
-struct alignas(64) Granule {
-  // What free() needs for a block of its own heap comes first: one line, one load each.
-  union {
-    Block* free;          // slab: blocks freed since the heap last took the list
-    uint32_t first_word;  // slab, offload flavour: no word of its bitmap before this one has a bit set
-    Granule* newer;       // free dirty run: the next one in order of age
-  };
+// Two cache lines, apart by who writes them: what every thread reads that frees a block, and what the slab's heap alone
+// changes with each block that comes back.
+struct alignas(128) Granule {
+  // 0 for whatever is no slab of one granule. For such a slab, what free() tests an offset by (slab_key, below).
+  uint64_t limit;
   union {
     struct {
-      // ceil(2^32 / block size) for a slab of one granule, 0 for everything else. An offset is a multiple of the block
-      // size exactly where uint32(offset * magic) < magic, so one comparison tells valid blocks of one-granule slabs
-      // from interior pointers and from whatever must take the slow path.
-      uint32_t magic;
-      SizeClass size_class;  // slab
-      bool fresh;            // slab: its uncarved part has never been touched
-      uint16_t nonce;        // slab: another one each time that a slab is made
-    };
-    uint64_t secret;  // slab: all of these, which do not change while it is one (core/mark.h)
-  };
-  union {
-    Heap* owner;                    // slab; constant while it has blocks in use
-    support::SegregatedHeap* heap;  // the same in the offload flavour
-    size_t bytes;                   // span: usable size, a multiple of the page size
-    Granule* older;                 // free dirty run
-  };
-  union {
-    uint64_t remote;    // slab, shared flavour: the batch of blocks freed by other threads (remote/batch.h); atomic
-    char* start;        // slab, offload flavour: its first block
-    uint64_t freed_ms;  // free dirty run: since when
-  };
-  union {
-    Granule* inbox_next;  // slab, shared flavour: next in the owner's inbox
-    uint64_t* bitmap;     // slab, offload flavour: of its free blocks (support/books.h)
-  };
-  Granule* next;  // in a list of partial slabs, or of free runs of like length
-  Granule* previous;
-  union {
-    // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
-    //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
-    //   otherwise:   floor = 0, and until counts down to empty
-    //   empty slab:  floor = -1 and until = 1, so that one free too many is an event as well (the sum is of 16 bits)
+      // Another one each time that a slab is made, and constant while it is one; its lower 16 bits are the owner's
+      // number. Blocks are marked with it as free (core/mark.h).
+      uint64_t key;
+      union {
+        Heap* owner;                    // constant while the slab has blocks in use
+        support::SegregatedHeap* heap;  // the same in the offload flavour
+      };
+      union {
+        uint64_t remote;  // shared flavour: the batch of blocks freed by other threads (remote/batch.h); atomic
+        char* start;      // offload flavour: its first block
+      };
+      union {
+        Granule* inbox_next;  // shared flavour: next in the owner's inbox
+        uint64_t* bitmap;     // offload flavour: of its free blocks (support/books.h)
+      };
+    };  // of a slab
     struct {
-      uint16_t until;
-      uint16_t floor;
-    };
-    uint32_t length;  // span or free run: granules; in its head and its last granule
+      size_t bytes;  // usable size, a multiple of the page size
+    };               // of a span
+    struct {
+      Granule* newer;  // in order of age
+      Granule* older;
+      uint64_t freed_ms;  // since when it has been free
+    };                    // of a free dirty run
   };
-  uint16_t carved;  // slab: blocks made so far, from its start
+  uint32_t length;  // of a span or free run: granules; in its head and its last granule
   Kind kind;
+  SizeClass size_class;  // of a slab
   union {
-    SlabState state;  // slab
-    uint8_t back;     // slab tail
-    bool dirty;       // free run
+    uint8_t back;  // of a slab tail
+    bool dirty;    // of a free run
   };
+
+  alignas(64) Block* free;  // blocks of the slab freed since the heap last took the list; flavours with linked lists
+  // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
+  //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
+  //   otherwise:   floor = 0, and until counts down to empty
+  //   empty slab:  floor = -1 and until = 1, so that one free too many is an event as well (the sum is of 16 bits)
+  uint16_t until;
+  uint16_t floor;
+  uint16_t carved;  // blocks made so far, from the slab's start
+  SlabState state;
+  bool fresh;           // the slab's uncarved part has never been touched
+  uint32_t first_word;  // of the slab, offload flavour: no word of its bitmap before this one has a bit set
+  Granule* next;        // in a list of partial slabs, or of free runs of like length
+  Granule* previous;
 };
-static_assert(sizeof(Granule) == 64);
+static_assert(sizeof(Granule) == 128);
 
 // Slabs: as few granules as will do, so that a heap with few blocks of a class holds little memory for it, and no more
 // than an eighth that no block covers.
@@ -160,10 +159,33 @@ inline constexpr auto kSlabCapacity = [] {
   return blocks;
 }();
 constexpr uint32_t slab_capacity(SizeClass c) { return kSlabCapacity[c]; }
-constexpr uint32_t slab_magic(SizeClass c) {
-  return slab_granules(c) == 1 ? static_cast<uint32_t>(((uint64_t{1} << 32) + block_size(c) - 1) / block_size(c)) : 0;
-}
 static_assert(kGranule / kMinAlignment < UINT16_MAX);
+
+// The key of a slab is 2^64 / block size, and a little more: with s for the block size and step = key * s - 2^64,
+//
+//   offset * key  mod 2^64  =  k * step    where the offset is k * s
+//                           >= key         everywhere else, below 64 KiB
+//
+// So one multiplication and one comparison tell the blocks made so far from interior pointers and from blocks that were
+// never made:  offset * key < carved * step = limit.  It holds for each "little more" that keeps 64 KiB / s * step
+// below the key: 16 of its bits are by chance, and 16 are the number of the slab's owner.
+constexpr uint64_t slab_key(SizeClass c, uint16_t chance, uint16_t owner) {
+  const uint64_t quotient = UINT64_MAX / block_size(c);  // rounded down; one less where the size is a power of two
+  return ((quotient >> 16) + 2 + chance) << 16 | owner;
+}
+constexpr uint64_t slab_limit(SizeClass c, uint64_t key, uint32_t carved) {
+  return slab_granules(c) == 1 ? key * block_size(c) * carved : 0;
+}
+constexpr uint16_t owner_in(uint64_t key) { return static_cast<uint16_t>(key); }
+
+// Whether a block starts so many bytes after the start of a granule. True of slabs of one granule alone. For the slab's
+// owner, who alone changes it while it has blocks in use, and for everyone.
+[[gnu::always_inline]] inline bool own_block_starts_at(const Granule* slab, uint64_t offset) {
+  return offset * slab->key < slab->limit;
+}
+[[gnu::always_inline]] inline bool block_starts_at(const Granule* slab, uint64_t offset) {
+  return offset * slab->key < __atomic_load_n(&slab->limit, __ATOMIC_RELAXED);
+}
 
 // How many of a slab's blocks are in use.
 [[gnu::always_inline]] constexpr uint32_t used_of(const Granule* slab) {

@@ -33,12 +33,10 @@ Block* Heap::refill(SizeClass c) {
 // nullptr where memory is exhausted.
 Granule* Heap::new_slab(SizeClass c) {
   if (Granule* slab = cache_.take(slab_granules(c))) {
-    // Another nonce than the slab had, whichever slabs were made of this run before.
-    slab->nonce = static_cast<uint16_t>(os::mixed(os::mixed(slab->secret) + ++remade_) | 0x8000);
-    remake_slab(slab, c);
+    remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
     return slab;
   }
-  Granule* slab = make_slab(c, this);
+  Granule* slab = make_slab(c, this, number);
   if (slab != nullptr) granules_ += slab_granules(c);
   return slab;
 }
@@ -68,10 +66,9 @@ Block* Heap::carve(Granule* slab) {
   char* const last = first + (count - 1) * size;
   for (char* block = first; block <= last; block += size) {
     reinterpret_cast<Block*>(block)->next = block < last ? reinterpret_cast<Block*>(block + size) : nullptr;
-    mark_free(slab->secret, block);
+    mark_free(slab->key, block);
   }
-  // Other threads compare pointers with it (core/block.h).
-  __atomic_store_n(&slab->carved, static_cast<uint16_t>(slab->carved + count), __ATOMIC_RELAXED);
+  set_carved(slab, slab->carved + count);
   set_used(slab, used_of(slab) + count);
   note_touched(count * size);
   return reinterpret_cast<Block*>(first);

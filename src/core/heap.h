@@ -42,6 +42,9 @@ class Heap {
   // The blocks that malloc pops, by class; all of one list are from the class's current slab.
   Block* free[kClasses] = {};
 
+  // By which free knows the slabs of this heap from those of others.
+  uint16_t number = 0;
+
   // A non-empty list of blocks of the class, for free[c] or wherever the caller keeps it; nullptr where memory is
   // exhausted.
   Block* refill(SizeClass c);
@@ -49,7 +52,7 @@ class Heap {
   // A block of a slab of this heap comes back. `head` is the slab's first granule.
   void put_back(Granule* head, Block* block) {
     block->next = head->free;
-    mark_free(head->secret, block);
+    mark_free(head->key, block);
     head->free = block;
     if (--head->until == 0) settle(head, head->floor);
   }

@@ -31,8 +31,8 @@ bool add_arena(size_t bytes, size_t least) {
   return false;
 }
 
-// Of the slabs' nonces: under the arena lock.
-constinit uint64_t next_nonce = 0;
+// Of slabs' keys, what is by chance: under the arena lock.
+constinit uint64_t chance = 0;
 
 size_t standard_arena() {
   const size_t limit = os::address_space_limit();
@@ -45,8 +45,7 @@ bool set_up_locked() {
   if (arena_count > 0) return true;
   os::read_options();
   if (!add_arena(standard_arena(), kSmallestArena)) return false;
-  primary.base = arenas[0].base();
-  next_nonce = os::random_word();
+  chance = os::random_word();
   return true;
 }
 
@@ -62,7 +61,7 @@ void mark(Granule* run, uint32_t granules, Purpose purpose) {
   for (uint32_t i = 1; i < granules; ++i) {
     run[i].kind = Kind::kSlabTail;
     run[i].back = static_cast<uint8_t>(i);
-    run[i].magic = 0;
+    run[i].limit = 0;
   }
 }
 
@@ -221,7 +220,9 @@ Granule* take_slab_run(SizeClass c, bool* clean) {
   Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
   if (run == nullptr) return nullptr;
   run->size_class = c;
-  run->nonce = static_cast<uint16_t>(os::mixed(next_nonce++) | 0x8000);
+  run->limit = 0;
+  run->key = os::mixed(chance++);
+  run->carved = 0;
   run->until = run->floor = 0;
   after_take(granules, *clean);
   return run;
@@ -231,7 +232,7 @@ Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool
   os::Guard guard(arena_lock);
   Granule* run = take_run_locked(granules, alignment, Purpose::kSpan, bytes, clean);
   if (run == nullptr) return nullptr;
-  run->magic = 0;
+  run->limit = 0;
   run->bytes = bytes;
   if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run);
   after_take(granules, *clean);
@@ -250,7 +251,7 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
   mark(run, granules, Purpose::kSpan);
   account_taken(more, Purpose::kSpan);
   account_moved(size_t{kept} * kGranule, Purpose::kSpan);
-  run->magic = 0;
+  run->limit = 0;
   run->bytes = bytes;
   note_fresh_span(run);
   return run;

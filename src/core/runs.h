@@ -23,7 +23,8 @@ enum class Purpose : uint8_t { kSlab, kSpan };
 // Take a run for a slab of the class, or for a span of `bytes` usable bytes and no more than `granules`, its address a
 // multiple of `alignment` granules; nullptr where memory or address space is exhausted or ANNEX_MAX_HEAP is reached.
 // *clean tells whether it reads as zero. Whatever a walk reads of a run (kind, length, class, bytes, no block in use)
-// is true when the lock is let go; the rest of its metadata is the caller's to write.
+// is true when the lock is let go; the rest of its metadata is the caller's to write, a slab's key of the word by
+// chance that is there.
 Granule* take_slab_run(SizeClass c, bool* clean);
 Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean);
 

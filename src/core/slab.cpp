@@ -10,35 +10,38 @@ namespace annex {
 namespace {
 
 // Whatever a heap reads of a slab without blocks.
-void begin(Granule* slab, SizeClass c, Heap* owner, bool fresh) {
+void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh) {
+  slab->key = slab_key(c, static_cast<uint16_t>(chance), number);
   slab->free = nullptr;
-  slab->owner = owner;
   slab->remote = 0;
-  slab->carved = 0;
   slab->fresh = fresh;
-  slab->magic = slab_magic(c);
 }
 
 }  // namespace
 
-Granule* make_slab(SizeClass c, Heap* owner) {
+Granule* make_slab(SizeClass c, Heap* owner, uint16_t number) {
   bool clean = false;
   Granule* slab = take_slab_run(c, &clean);
-  if (slab != nullptr) begin(slab, c, owner, clean);
+  if (slab == nullptr) return nullptr;
+  slab->owner = owner;
+  begin(slab, c, number, slab->key, clean);
   return slab;
 }
 
 void end_slab(Granule* slab) {
   note_untouched(slab->carved * block_size(slab->size_class));
-  slab->magic = 0;
   slab->until = slab->floor = 0;
-  // Other threads compare pointers with it (core/block.h).
-  __atomic_store_n(&slab->carved, uint16_t{0}, __ATOMIC_RELAXED);
+  set_carved(slab, 0);
 }
 
-void remake_slab(Granule* slab, SizeClass c) {
+void remake_slab(Granule* slab, SizeClass c, uint64_t chance) {
   slab->size_class = c;
-  begin(slab, c, slab->owner, false);
+  begin(slab, c, owner_in(slab->key), chance, false);
+}
+
+void set_carved(Granule* slab, uint32_t blocks) {
+  __atomic_store_n(&slab->carved, static_cast<uint16_t>(blocks), __ATOMIC_RELAXED);
+  __atomic_store_n(&slab->limit, slab_limit(slab->size_class, slab->key, blocks), __ATOMIC_RELAXED);
 }
 
 uint32_t blocks_to_carve(const Granule* slab) {

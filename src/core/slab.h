@@ -18,15 +18,17 @@ constexpr uint32_t fair_share(uint32_t capacity) { return std::max(capacity / 8,
 // How much is carved at a time where the memory is resident already. Untouched memory is carved page by page.
 inline constexpr size_t kResidentExtent = 16384;
 
-// A slab without blocks; nullptr where memory is exhausted.
-Granule* make_slab(SizeClass c, Heap* owner);
+// A slab without blocks, whose keys have the owner's number in them; nullptr where memory is exhausted.
+Granule* make_slab(SizeClass c, Heap* owner, uint16_t number);
 
 // A slab that no longer belongs to any list, and none of whose blocks is in use, has no blocks any more: the run is the
-// owner's. Then it is made a slab again, of a class with slabs of the same length (and has got another nonce), or given
-// back.
+// owner's. Then it is made a slab again, of a class with slabs of the same length and with another key, or given back.
 void end_slab(Granule* slab);
-void remake_slab(Granule* slab, SizeClass c);
+void remake_slab(Granule* slab, SizeClass c, uint64_t chance);
 void give_slab(Granule* slab);
+
+// So many of the slab's blocks have been made. Other threads compare pointers with it (core/block.h).
+void set_carved(Granule* slab, uint32_t blocks);
 
 // How many blocks to carve next out of a slab that has some left: those that end in the page (or extent) in which the
 // first of them ends.

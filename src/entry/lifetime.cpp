@@ -40,14 +40,14 @@ void after_fork_in_child() {
 // is loaded late), they run while we hold all, and os/fork.h lets them in.
 [[gnu::constructor(101)]] void start(int, char**, char** environment) {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
-  os::read_options();
+  const bool ready = set_up();
   front::start();
   os::allow_helpers();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];
     os::Text text(buffer, sizeof buffer - 1);
-    text << annex_version() << ", arena of " << static_cast<uint64_t>(set_up() ? arenas[0].bytes() >> 20 : 0) << " MiB";
+    text << annex_version() << ", arena of " << static_cast<uint64_t>(ready ? arenas[0].bytes() >> 20 : 0) << " MiB";
     buffer[text.stored()] = '\0';
     os::warn(buffer);
   }

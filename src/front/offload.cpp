@@ -257,10 +257,10 @@ uint64_t mapped_word(const void* address) {
   return __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
 }
 
-// A block in use: its class and the secret of its marks; kClasses for a span.
+// A block in use: its class and the key of its marks; kClasses for a span.
 struct Live {
   SizeClass size_class;
-  uint64_t secret = 0;
+  uint64_t key = 0;
 };
 
 // The program ends with one line where it is no such block. Only what the class map does not know to be a block of a
@@ -268,7 +268,7 @@ struct Live {
 Live live_or_die(const void* address) {
   uint64_t word = mapped_word(address);
   SizeClass c = support::class_of_tag(support::tag_in(word));
-  const uint32_t magic = word != 0 ? slab_magic(c) : 0;
+  const uint32_t magic = word != 0 ? support::slab_magic(c) : 0;
   const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
   if (within * magic >= magic) {
     const Granule* head = block_or_die(address);
@@ -277,17 +277,17 @@ Live live_or_die(const void* address) {
     word = support::map_word(address);
   }
   if (within >= support::end_in(word)) os::fatal(kNoBlock, address);
-  const uint64_t secret = support::secret_in(word);
-  if (is_marked(secret, address)) os::fatal(kFreedTwice, address);
-  return {c, secret};
+  const uint64_t key = support::key_in(word);
+  if (is_marked(key, address)) os::fatal(kFreedTwice, address);
+  return {c, key};
 }
 
 }  // namespace
 
 void release_slow(void* address) noexcept {
   if (address == nullptr) return;
-  const auto [c, secret] = live_or_die(address);
-  if (c < kClasses) mark_free(secret, address);
+  const auto [c, key] = live_or_die(address);
+  if (c < kClasses) mark_free(key, address);
   if (c < kClasses && has_client() && stashing()) return put_into(own_client(), c, address);
   Client* client = own_client();
   // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that

@@ -57,7 +57,7 @@ template <void* slow(size_t) = allocate_slow>
   if (within >= support::end_in(word) || within * magazine.magic >= magazine.magic) [[unlikely]]
     return release_slow(address);
   Block* const block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_of(support::secret_in(word), address);
+  const uintptr_t mark = mark_of(support::key_in(word), address);
   void** const top = magazine.returned;
   if (block->mark == mark || top == magazine.limit) [[unlikely]]
     return release_slow(address);

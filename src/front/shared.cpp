@@ -1,6 +1,7 @@
 // Shared: see shared.h.
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -29,6 +30,7 @@ namespace annex::front {
 
 constinit ThreadHeap no_heap;
 constinit thread_local ThreadHeap* thread_heap = &no_heap;
+constinit thread_local uint16_t thread_number = kNoNumber;
 
 namespace {
 
@@ -37,6 +39,8 @@ constinit ThreadHeap* pool = nullptr;
 constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acquire
 constinit ThreadHeap first_heap;            // the first thread's: no page of its own
 constinit bool first_heap_used = false;
+constinit uint32_t heaps_made = 0;
+constexpr uint16_t kNumberOfTheRest = UINT16_MAX;  // of all heaps for which there is no number left: no thread has it
 
 // Set when this thread's destructors have begun: it gets no heap of its own any more, since nobody would put it back.
 constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
@@ -62,7 +66,7 @@ void drain(ThreadHeap* heap) { heap->inbox.drain(receive_into(heap)); }
 void send(Granule* slab, const Chain& chain) {
   // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
   const uintptr_t granule = reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1);
-  char* const start = slab->magic != 0 ? reinterpret_cast<char*>(granule) : start_of(slab);
+  char* const start = slab_granules(slab->size_class) == 1 ? reinterpret_cast<char*>(granule) : start_of(slab);
   ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
   const auto take_away = [owner](Granule* complete) {
     owner->note_taken_away(slab_granules(complete->size_class));
@@ -102,6 +106,7 @@ ThreadHeap* take_pooled() {
   }
   heap = new_heap();
   if (heap == nullptr) return nullptr;
+  heap->number = static_cast<uint16_t>(std::min<uint32_t>(++heaps_made, kNumberOfTheRest));
   if (os::this_thread_forks()) os::fork.hold(heap->inbox.lock);
   heap->next_of_all = all_heaps;
   __atomic_store_n(&all_heaps, heap, __ATOMIC_RELEASE);
@@ -125,6 +130,7 @@ void put_heap(ThreadHeap* heap) {
 // The thread has no heap of its own any more.
 void leave_heap(ThreadHeap* heap) {
   thread_heap = &no_heap;
+  thread_number = kNoNumber;
   heap->outbox.flush(send);
   put_heap(heap);
 }
@@ -149,6 +155,7 @@ bool start_thread() {
   ThreadHeap* heap = take_heap();
   if (heap == nullptr) return false;
   thread_heap = heap;
+  thread_number = heap->number != kNumberOfTheRest ? heap->number : kNoNumber;
   // May allocate (a second-level table for a high key), which by now works.
   if (pthread_setspecific(exit_key, heap) == 0) return true;
   leave_heap(heap);
@@ -178,7 +185,7 @@ void* allocate_from_the_pool(SizeClass c) {
 
 // A block of another thread's heap.
 void release_remote(Granule* slab, Block* block) {
-  mark_free(slab->secret, block);
+  mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
   if (thread_heap == &no_heap && !start_thread()) return send(slab, {block, block, 1});
   if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);

@@ -5,7 +5,7 @@
 // destroyed, so that a remote free needs no lock to reach one. A heap in the pool has no thread that would look into
 // its inbox: whoever posts to it does so in its stead.
 //
-// Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 12 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,9 @@ struct alignas(64) ThreadHeap : Heap {
 // What a thread without a heap points at: its lists are empty, so that the fast path needs no check.
 extern constinit ThreadHeap no_heap;
 extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-exec")]];
+// Its heap's number; kNoNumber where it has no heap, or more heaps have been made than there are numbers.
+inline constexpr uint16_t kNoNumber = 0;
+extern constinit thread_local uint16_t thread_number [[gnu::tls_model("initial-exec")]];
 
 [[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
 [[gnu::noinline]] void release_slow(void* block) noexcept;
@@ -60,25 +63,25 @@ template <void* slow(size_t) = allocate_slow>
 }
 
 [[gnu::always_inline]] inline void release(void* address) noexcept {
-  char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
-  const size_t offset = static_cast<size_t>(static_cast<char*>(address) - base);
-  if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) [[unlikely]]
+  const uintptr_t base = primary.reach;
+  const size_t index = (reinterpret_cast<uintptr_t>(address) - base) >> kGranuleShift;
+  if (index >= kReach >> kGranuleShift) [[unlikely]]
     return release_slow(address);
-  Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
-  const uint32_t within = static_cast<uint32_t>(offset % kGranule);
+  Granule* slab = reinterpret_cast<Granule*>(base) + index;
   Block* block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_of(slab->secret, address);
-  // Not the start of a block? Or of one that is free?
-  if (!starts_block(slab, within) || block->mark == mark) [[unlikely]]
+  const uint64_t key = slab->key;
+  if (owner_in(key) != thread_number) [[unlikely]]
     return release_slow(address);
-  ThreadHeap* heap = thread_heap;
-  if (slab->owner != heap) [[unlikely]]
+  if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
+    return release_slow(address);
+  const uintptr_t mark = mark_of(key, address);
+  if (block->mark == mark) [[unlikely]]  // it is free
     return release_slow(address);
   block->next = slab->free;
   block->mark = mark;
   slab->free = block;
   if (--slab->until == 0) [[unlikely]]
-    heap->settle(slab, slab->floor);
+    thread_heap->settle(slab, slab->floor);
 }
 
 }  // namespace annex::front

@@ -56,7 +56,7 @@ bool libc_allocates_here() {
 void close_fast_paths() {
   std::copy(std::begin(solo.heap.free), std::end(solo.heap.free), parked);
   std::fill(std::begin(solo.heap.free), std::end(solo.heap.free), nullptr);
-  solo.reach.bytes = 0;
+  solo.reach = kNowhere;
   __atomic_store_n(&locked, true, __ATOMIC_RELEASE);
 }
 
@@ -69,7 +69,7 @@ bool is_locked() {
     if (!order_is_known()) close_fast_paths();
   }
   if (!__libc_single_threaded && !locked) close_fast_paths();
-  if (!locked) solo.reach = primary;
+  if (!locked) solo.reach = primary.reach;
   return locked;
 }
 
@@ -130,7 +130,7 @@ void release_slow(void* address) noexcept {
   if (guarded) lock.lock();
   // Once more, where no other thread can mark it meanwhile. The look before has fetched the block's line without the
   // lock.
-  if (is_marked(head->secret, address)) os::fatal(kFreedTwice, address);
+  if (is_marked(head->key, address)) os::fatal(kFreedTwice, address);
   solo.heap.put_back(head, static_cast<Block*>(address));
   if (guarded) lock.unlock();
 }

@@ -3,7 +3,7 @@
 // A process that does start a second thread stays correct: from then on every call takes a lock. The change costs the
 // fast paths nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new
 // thread's vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good
-// by taking away what they live on: the free lists become empty, and `reach` so short that no pointer lies within it.
+// by taking away what they live on: the free lists become empty, and no pointer lies within `reach`.
 // With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41), or where libc's calloc is
 // not ours (the library was loaded late, for its annex_ functions), they are closed from the start.
 #pragma once
@@ -24,9 +24,9 @@ inline constexpr char kName[] = "solo";
 
 struct Solo {
   Heap heap;
-  Reach reach = {nullptr, 0};  // of the fast path of release: the first arena, or nothing
+  uintptr_t reach = kNowhere;  // of the fast path of release (core/arena.h)
 };
-extern constinit Solo solo;
+extern constinit Solo solo [[gnu::visibility("hidden")]];
 
 [[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
 [[gnu::noinline]] void release_slow(void* block) noexcept;
@@ -46,15 +46,16 @@ template <void* slow(size_t) = allocate_slow>
 }
 
 [[gnu::always_inline]] inline void release(void* address) noexcept {
-  const size_t offset = static_cast<size_t>(static_cast<char*>(address) - solo.reach.base);
-  if (offset >= solo.reach.bytes) [[unlikely]]
+  const uintptr_t base = solo.reach;
+  const size_t index = (reinterpret_cast<uintptr_t>(address) - base) >> kGranuleShift;
+  if (index >= kReach >> kGranuleShift) [[unlikely]]
     return release_slow(address);
-  Granule* slab = reinterpret_cast<Granule*>(solo.reach.base) + (offset >> kGranuleShift);
-  const uint32_t within = static_cast<uint32_t>(offset % kGranule);
+  Granule* slab = reinterpret_cast<Granule*>(base) + index;
   Block* block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_of(slab->secret, address);
-  // Not the start of a block? Or of one that is free?
-  if (!starts_block(slab, within) || block->mark == mark) [[unlikely]]
+  if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
+    return release_slow(address);
+  const uintptr_t mark = mark_of(slab->key, address);
+  if (block->mark == mark) [[unlikely]]  // it is free
     return release_slow(address);
   block->next = slab->free;
   block->mark = mark;

@@ -57,6 +57,10 @@ bool commit(void* start, size_t bytes) {
   return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE) == 0;
 }
 
+bool allow_reading(void* start, size_t bytes) {
+  return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ) == 0;
+}
+
 bool purge(void* start, size_t bytes) {
   return system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_DONTNEED) == 0;
 }

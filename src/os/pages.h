@@ -17,6 +17,9 @@ void* reserve(size_t bytes, size_t alignment);
 // Makes a reserved range readable and writable (reading as zero); false when the system refuses.
 bool commit(void* start, size_t bytes);
 
+// Makes a reserved range readable: as zero, and without memory. False when the system refuses.
+bool allow_reading(void* start, size_t bytes);
+
 // Gives the range's memory back. It stays committed and reads as zero. False where the system can't (locked pages).
 bool purge(void* start, size_t bytes);
 

@@ -73,8 +73,8 @@ void enter(Granule* slab) {
   slab->bitmap = book->bitmap(granule);
   memset(slab->bitmap, 0, (slab_capacity(slab->size_class) + 63) / 64 * sizeof(uint64_t));
   // Its highest bit makes a mark no address: those of programs have 47 bits.
-  const uint64_t nonce = (os::mixed(uint64_t{slab->nonce} << 48 ^ granule) | 0x80000000) << 32;
-  const uint64_t word = nonce | uint64_t{tag_of(slab->size_class)} << 16;
+  const uint64_t chance = (os::mixed(slab->key) | 0x80000000) << 32;
+  const uint64_t word = chance | uint64_t{tag_of(slab->size_class)} << 16;
   for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(book->map() + granule + i, word, __ATOMIC_RELAXED);
 }
 
@@ -97,8 +97,8 @@ uint32_t give_out(const Handful& part, SizeClass c, void** out) {
   };
   uint64_t* const at = word_at(part.first);
   const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
-  const uint64_t secret = secret_in(word);  // all granules of a slab have the same
-  const auto mark = [secret](void* block) { mark_free(secret, block); };
+  const uint64_t key = key_in(word);  // all granules of a slab have the same
+  const auto mark = [key](void* block) { mark_free(key, block); };
   if (slab_granules(c) == 1) {
     const char* const highest = part.first + (std::bit_width(part.mask) - 1) * block_size(c);
     return raise_end(at, word, highest) ? spread(part, c, out, mark) : spread(part, c, out);

@@ -1,7 +1,7 @@
 // The support core's books: what its heap keeps about slabs beside the arena's granules, each in pages of its own.
 //
 //   class map   a word a granule: a tag, for the class of the slab that it belongs to; an end, behind the last block
-//               in it that a program thread has ever been given; and the slab's nonce, for its marks (core/mark.h). 0
+//               in it that a program thread has ever been given; and a part by chance, for its marks (core/mark.h). 0
 //               for whatever is no slab. It is all that free needs to know of a pointer, and changes only when a slab
 //               is made, first used up to there, or let go, so program threads mostly read it out of their own caches.
 //   bitmaps     512 bytes a granule, of which a slab uses a bit for each of its blocks: set where the block is free.
@@ -12,6 +12,7 @@
 // end by the thread to which the blocks go, one at a time; the map is read by anyone.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,16 +45,27 @@ class Books {
 // One for each arena.
 extern constinit Books books[kMaxArenas];
 
-// A word of the map: end | tag << 16 | nonce << 32. Each block that a program thread was given starts before the end,
+// A word of the map: end | tag << 16 | chance << 32. Each block that a program thread was given starts before the end,
 // as an offset in the granule. The tag is how far a class's magazine is from the first (support/magazine.h), so that
-// free need not multiply. Tag and nonce together are the secret of the slab's marks.
+// free need not multiply. What is not the end is the key of the slab's marks.
 inline constexpr uint32_t kTagStep = 64;
 constexpr uint32_t tag_of(SizeClass c) { return (uint32_t{c} + 1) * kTagStep; }
 constexpr SizeClass class_of_tag(uint32_t tag) { return static_cast<SizeClass>(tag / kTagStep - 1); }
 constexpr uint32_t end_in(uint64_t word) { return static_cast<uint16_t>(word); }
-constexpr uint64_t secret_in(uint64_t word) { return word >> 16; }
+constexpr uint64_t key_in(uint64_t word) { return word >> 16; }
 constexpr uint32_t tag_in(uint64_t word) { return static_cast<uint16_t>(word >> 16); }
 static_assert(tag_of(kClasses) <= UINT16_MAX && kGranule - kMinAlignment + 1 <= UINT16_MAX);
+
+// ceil(2^32 / block size) for slabs of one granule, 0 for longer ones: an offset below 64 KiB is a multiple of the
+// block size exactly where uint32(offset * magic) < magic, and then offset * magic >> 32 is the block's number.
+inline constexpr auto kSlabMagic = [] {
+  std::array<uint32_t, kClasses> magics{};
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    if (slab_granules(c) == 1) magics[c] = static_cast<uint32_t>(((uint64_t{1} << 32) - 1) / block_size(c) + 1);
+  }
+  return magics;
+}();
+constexpr uint32_t slab_magic(SizeClass c) { return kSlabMagic[c]; }
 
 // The word of an address in some arena, as far as its map reaches.
 uint64_t map_word(const void* address);
@@ -79,6 +91,6 @@ struct alignas(64) Mapped {
   size_t bytes;
   const uint64_t* map;
 };
-extern constinit Mapped mapped;
+extern constinit Mapped mapped [[gnu::visibility("hidden")]];
 
 }  // namespace annex::support

@@ -49,8 +49,7 @@ void carve(Granule* slab, uint32_t wanted) {
     words[i / 64] |= up_to_end << (i % 64);
   }
   slab->first_word = std::min<uint32_t>(slab->first_word, from / 64);
-  // Other threads compare pointers with it (core/block.h).
-  __atomic_store_n(&slab->carved, static_cast<uint16_t>(from + count), __ATOMIC_RELAXED);
+  set_carved(slab, from + count);
   note_touched(count * block_size(slab->size_class));
 }
 
@@ -64,14 +63,14 @@ template <bool kHasMagic>
   char* const start = slab->start;
   const size_t size = block_size(slab->size_class);
   const size_t carved_bytes = slab->carved * size;
-  const uint32_t magic = slab->magic;
+  const uint32_t magic = slab_magic(slab->size_class);
   uint64_t* const words = slab->bitmap;
   size_t first = slab->first_word;
   void* const* next = blocks;
   for (void* const* end = blocks + count; next != end; ++next) {
     const size_t offset = static_cast<size_t>(static_cast<char*>(*next) - start);
     if (offset >= carved_bytes) break;
-    const uint64_t product = offset * magic;  // core/granule.h
+    const uint64_t product = offset * magic;  // support/books.h
     const bool misaligned = kHasMagic ? static_cast<uint32_t>(product) >= magic : offset % size != 0;
     if (misaligned) [[unlikely]]
       os::fatal(kIntoABlock, *next);
@@ -103,7 +102,7 @@ bool SegregatedHeap::renew(SizeClass c, uint32_t wanted) {
   if (next != nullptr) {
     partial_[c].remove(next);
   } else {
-    next = make_slab(c, nullptr);
+    next = make_slab(c, nullptr, 0);
     if (next == nullptr) return false;
     next->heap = this;
     next->start = start_of(next);
@@ -148,7 +147,8 @@ Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
 // As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
 // together: what concerns the slab is done once for all of them.
 [[gnu::always_inline]] inline uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
-  const uint32_t taken = slab->magic != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
+  const uint32_t taken =
+      slab_magic(slab->size_class) != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
   if (taken == 0) [[unlikely]]  // the caller has seen that it is the slab's
     os::fatal(kIntoABlock, blocks[0]);
   settle(slab, taken);

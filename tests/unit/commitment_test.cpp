@@ -228,10 +228,7 @@ TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
   const size_t touched = commitment.touched.exchange(std::max(4 * kProofOfGrowth, 2 * commitment.live));
   Granule* slabs[64];
   bool clean;
-  const auto take = [&](Granule*& slab) {
-    slab = take_slab_run(0, &clean);
-    slab->magic = 0;
-  };
+  const auto take = [&](Granule*& slab) { slab = take_slab_run(0, &clean); };
   note_fresh_slabs();
   for (Granule*& slab : slabs) take(slab);
   EXPECT_FALSE(slabs_want_huge_pages());

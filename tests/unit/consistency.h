@@ -29,7 +29,7 @@ inline const char* broken_invariant() {
           for (uint32_t k = 1; k < length; ++k) {
             ANNEX_HOLDS(run[k].kind == Kind::kSlabTail);
             ANNEX_HOLDS(run[k].back == k);
-            ANNEX_HOLDS(run[k].magic == 0u);
+            ANNEX_HOLDS(run[k].limit == 0u);
           }
           ANNEX_HOLDS(run->carved <= slab_capacity(run->size_class));
           ANNEX_HOLDS(used_of(run) <= run->carved);
@@ -37,7 +37,7 @@ inline const char* broken_invariant() {
           break;
         case Kind::kSpan:
           length = run->length;
-          ANNEX_HOLDS(run->magic == 0u);
+          ANNEX_HOLDS(run->limit == 0u);
           ANNEX_HOLDS(run->bytes <= length * kGranule);
           if (length > 1) {
             ANNEX_HOLDS(run[length - 1].kind == Kind::kSpanTail);
@@ -46,7 +46,7 @@ inline const char* broken_invariant() {
           break;
         case Kind::kFree:
           length = run->length;
-          ANNEX_HOLDS(run->magic == 0u);
+          ANNEX_HOLDS(run->limit == 0u);
           ANNEX_HOLDS(run[length - 1].kind == Kind::kFree);
           ANNEX_HOLDS(run[length - 1].length == length);
           ANNEX_HOLDS(run[length - 1].dirty == run->dirty);

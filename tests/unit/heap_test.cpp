@@ -59,7 +59,7 @@ TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
   std::vector<void*> blocks;
   for (uint32_t i = 0; i < 3 * slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
   Granule* slab = block_or_die(blocks.front());
-  const uint16_t nonce = slab->nonce;
+  const uint64_t key = slab->key;
   const size_t live = commitment.live;
   const size_t dirty = commitment.dirty;
   for (uint32_t i = 0; i < slab_capacity(kClass); ++i) user.release(blocks[i]);
@@ -70,7 +70,7 @@ TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
   void* other = user.allocate(kClass + 1);
   EXPECT_EQ(block_or_die(other), slab);
   EXPECT_EQ(usable_size(slab), block_size(kClass + 1));
-  EXPECT_NE(slab->nonce, nonce);
+  EXPECT_NE(slab->key, key);
   test::expect_consistent();
   user.release(other);
   for (size_t i = slab_capacity(kClass); i < blocks.size(); ++i) user.release(blocks[i]);
@@ -172,12 +172,12 @@ TEST(Heap, BlocksAreMarkedUnlessInUse) {
   const SizeClass c = class_of(48);
   void* block = user.allocate(c);
   const void* never_used = user.heap.free[c];
-  const uint64_t secret = block_or_die(block)->secret;
-  EXPECT_TRUE(is_marked(secret, never_used));
+  const uint64_t key = block_or_die(block)->key;
+  EXPECT_TRUE(is_marked(key, never_used));
   static_cast<Block*>(block)->mark = 0;  // as malloc does
   EXPECT_EQ(live_block_or_die(block), block_or_die(block));
   user.release(block);
-  EXPECT_TRUE(is_marked(secret, block));
+  EXPECT_TRUE(is_marked(key, block));
   EXPECT_DEATH(live_block_or_die(block), "freed twice");
   EXPECT_DEATH(live_block_or_die(never_used), "never allocated");
 }
