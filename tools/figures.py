@@ -94,7 +94,7 @@ def shortest_nap_ms(t):
 FIGURES = [
     ("README.md", "keep at most {} bytes of thread-local storage",
      lambda t: max(t.thread_local(flavour) for flavour in ("shared", "solo", "offload"))),
-    ("README.md", "with a glibc older than 2.{} or newer than 2.{}, solo locks", known_glibc),
+    ("README.md", "with a glibc older than 2.{} or newer than 2.{}, solo is", known_glibc),
     ("docs/architecture.md", "reserved range of addresses, {} by default", reserve),
     ("docs/architecture.md", "into *granules* of {}. Consecutive", granule),
     ("docs/architecture.md", "blocks of one size class, {} to {} KiB", lambda t: [min(slab_kib(t)), max(slab_kib(t))]),

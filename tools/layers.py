@@ -47,9 +47,6 @@ EXCEPTIONS = {
         "src/core/commitment.cpp",
         "src/core/arena.h",
     ): "the purge walks the arenas, which ask it when they may grow",
-    ("src/front/front.h", "src/front/solo.h"): "the flavour is chosen by #if here, and defines what is declared here",
-    ("src/front/front.h", "src/front/shared.h"): "the same",
-    ("src/front/front.h", "src/front/offload.h"): "the same",
     ("sim/machine/core.cpp", "sim/machine/core_stages.h"): "core.cpp's own inline parts, in a file for their length",
 }
 

@@ -105,7 +105,7 @@ void Heap::settle(Granule* head, uint32_t used) noexcept {
   set_used(head, used);
   if (head->state == SlabState::kCurrent) {  // perhaps empty, but about to be allocated from
     // What the heap's list holds counts as used.
-    if (used == 0 && free[head->size_class] != nullptr) os::fatal(kFreedTwice, head->free);
+    if (used == 0 && lists[head->size_class] != nullptr) os::fatal(kFreedTwice, head->free);
     return;
   }
   if (used == 0) {
@@ -116,7 +116,7 @@ void Heap::settle(Granule* head, uint32_t used) noexcept {
   }
 }
 
-void Heap::flush(Block** lists) {
+void Heap::flush() {
   for (SizeClass c = 0; c < kClasses; ++c) {
     Granule* slab = current_[c];
     if (slab == nullptr) continue;

@@ -39,14 +39,15 @@ class Counter {
 
 class Heap {
  public:
-  // The blocks that malloc pops, by class; all of one list are from the class's current slab.
+  // The blocks that malloc pops, by class; all of one list are from the class's current slab. A front end may keep
+  // them elsewhere.
   Block* free[kClasses] = {};
+  Block** lists = free;
 
   // By which free knows the slabs of this heap from those of others.
   uint16_t number = 0;
 
-  // A non-empty list of blocks of the class, for free[c] or wherever the caller keeps it; nullptr where memory is
-  // exhausted.
+  // A non-empty list of blocks of the class, for lists[c]; nullptr where memory is exhausted.
   Block* refill(SizeClass c);
 
   // A block of a slab of this heap comes back. `head` is the slab's first granule.
@@ -62,8 +63,8 @@ class Heap {
   // free() has counted the slab down to an event; `used` blocks are still in use.
   void settle(Granule* head, uint32_t used) noexcept;
 
-  // Puts the lists in `lists` (free, or the caller's) back into their slabs and lets go of every empty slab.
-  void flush(Block** lists);
+  // Puts the lists back into their slabs and lets go of every empty slab.
+  void flush();
 
   // A thread other than the owner has let go of slabs of this heap.
   void note_taken_away(uint32_t granules) { taken_away_.fetch_add(granules, std::memory_order_relaxed); }

@@ -1,4 +1,6 @@
 // The functions of annex.h.
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "annex/annex.h"
@@ -11,31 +13,35 @@
 
 #define ANNEX_STRING_(x) #x
 #define ANNEX_STRING(x) ANNEX_STRING_(x)
-#if defined(ANNEX_SOLO)
-#define ANNEX_FLAVOUR " solo"
-#elif defined(ANNEX_OFFLOAD)
-#define ANNEX_FLAVOUR " offload"
-#else
-#define ANNEX_FLAVOUR " shared"
-#endif
 
 using namespace annex;
 
+namespace {
+
+constexpr char kNumber[] =
+    ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH) " ";
+
+// "0.1.0 shared"
+constexpr auto kVersion = [] {
+  std::array<char, sizeof kNumber - 1 + sizeof Front::kName> text{};
+  std::copy(std::begin(Front::kName), std::end(Front::kName), std::copy_n(kNumber, sizeof kNumber - 1, text.begin()));
+  return text;
+}();
+
+}  // namespace
+
 extern "C" {
 
-ANNEX_EXPORT const char* annex_version(void) {
-  return ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH)
-      ANNEX_FLAVOUR;
-}
+ANNEX_EXPORT const char* annex_version(void) { return kVersion.data(); }
 
-ANNEX_EXPORT void* annex_malloc(size_t bytes) { return front::allocate(bytes); }
+ANNEX_EXPORT void* annex_malloc(size_t bytes) { return Front::allocate(bytes); }
 ANNEX_EXPORT void* annex_calloc(size_t count, size_t bytes) { return entry::allocate_array(count, bytes); }
-ANNEX_EXPORT void annex_free(void* block) { front::release(block); }
+ANNEX_EXPORT void annex_free(void* block) { Front::release(block); }
 ANNEX_EXPORT void* annex_aligned_alloc(size_t alignment, size_t bytes) {
   return entry::allocate_aligned_checked(alignment, bytes);
 }
 ANNEX_EXPORT void* annex_realloc(void* block, size_t bytes) { return entry::reallocate_or_free(block, bytes); }
-ANNEX_EXPORT size_t annex_usable_size(const void* block) { return block == nullptr ? 0 : front::look_up(block).usable; }
+ANNEX_EXPORT size_t annex_usable_size(const void* block) { return block == nullptr ? 0 : Front::look_up(block).usable; }
 
 ANNEX_EXPORT int annex_stats(annex_stats_t* out) {
   if (out == nullptr) {
@@ -53,7 +59,7 @@ ANNEX_EXPORT size_t annex_stats_json(char* buffer, size_t size) {
   return text.size();
 }
 
-ANNEX_EXPORT size_t annex_purge(void) { return front::give_back(); }
+ANNEX_EXPORT size_t annex_purge(void) { return Front::give_back(); }
 
 ANNEX_EXPORT int annex_owns(const void* address) {
   const Arena* arena = arena_of(address);

@@ -17,12 +17,12 @@ constexpr bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; 
 inline void* allocate_array(size_t count, size_t bytes) {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return front::out_of_memory();
-  return front::allocate_zeroed(total);
+  return Front::allocate_zeroed(total);
 }
 
 // `alignment` is a power of two.
 inline void* allocate_aligned(size_t alignment, size_t bytes) {
-  return alignment <= kMinAlignment ? front::allocate(bytes) : front::allocate_aligned(alignment, bytes);
+  return alignment <= kMinAlignment ? Front::allocate(bytes) : Front::allocate_aligned(alignment, bytes);
 }
 
 // aligned_alloc as C23 and glibc 2.38 have it.
@@ -37,24 +37,24 @@ inline void* allocate_aligned_checked(size_t alignment, size_t bytes) {
 // realloc, `bytes` not 0 or `block` NULL. In place where the block can hold the new size without wasting more than half
 // of itself; then for spans by resizing them; then by moving pages; then by copying.
 inline void* reallocate(void* block, size_t bytes) {
-  if (block == nullptr) return front::allocate(bytes);
-  const auto [usable, span] = front::look_up(block);
+  if (block == nullptr) return Front::allocate(bytes);
+  const auto [usable, span] = Front::look_up(block);
   if (bytes <= usable && bytes >= usable / 2) return block;
-  if (span != nullptr && bytes > kMaxSmall && bytes <= front::kMaxRequest && front::resize(span, bytes)) return block;
+  if (span != nullptr && bytes > kMaxSmall && bytes <= front::kMaxRequest && Front::resize(span, bytes)) return block;
   if (span != nullptr && bytes > usable && bytes <= front::kMaxRequest) {
     if (void* moved = move_span(span, bytes)) return moved;
   }
-  void* moved = front::allocate(bytes);
+  void* moved = Front::allocate(bytes);
   if (moved == nullptr) return bytes < usable ? block : nullptr;
   memcpy(moved, block, bytes < usable ? bytes : usable);
-  front::release(block);
+  Front::release(block);
   return moved;
 }
 
 // realloc: size 0 frees the block and returns nullptr, as glibc does.
 inline void* reallocate_or_free(void* block, size_t bytes) {
   if (bytes == 0 && block != nullptr) {
-    front::release(block);
+    Front::release(block);
     return nullptr;
   }
   return reallocate(block, bytes);

@@ -54,7 +54,7 @@ ANNEX_EXPORT int mallopt(int parameter, int) noexcept {
   return parameter == M_MXFAST || (parameter <= M_TRIM_THRESHOLD && parameter >= M_ARENA_MAX);
 }
 
-ANNEX_EXPORT int malloc_trim(size_t) noexcept { return front::give_back() > 0; }
+ANNEX_EXPORT int malloc_trim(size_t) noexcept { return Front::give_back() > 0; }
 
 ANNEX_EXPORT void malloc_stats(void) noexcept {
   char buffer[4096];

@@ -22,7 +22,7 @@ namespace {
 void before_fork() {
   if (!os::fork.begin()) return;
   os::hold_helpers_lock_for_fork();
-  front::hold_locks_for_fork();
+  Front::hold_locks_for_fork();
   commitment_before_fork();
 }
 
@@ -30,7 +30,7 @@ void after_fork_in_parent() { os::fork.end_in_parent(); }
 
 void after_fork_in_child() {
   commitment_after_fork();
-  front::after_fork_in_child();
+  Front::after_fork_in_child();
   os::fork.end_in_child();
 }
 
@@ -41,7 +41,7 @@ void after_fork_in_child() {
 [[gnu::constructor(101)]] void start(int, char**, char** environment) {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
   const bool ready = set_up();
-  front::start();
+  Front::start();
   os::allow_helpers();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {

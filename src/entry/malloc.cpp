@@ -13,8 +13,8 @@ using namespace annex;
 
 extern "C" {
 
-ANNEX_EXPORT void* malloc(size_t bytes) noexcept { return front::allocate(bytes); }
-ANNEX_EXPORT void free(void* block) noexcept { front::release(block); }
+ANNEX_EXPORT void* malloc(size_t bytes) noexcept { return Front::allocate(bytes); }
+ANNEX_EXPORT void free(void* block) noexcept { Front::release(block); }
 ANNEX_EXPORT void* calloc(size_t count, size_t bytes) noexcept { return entry::allocate_array(count, bytes); }
 ANNEX_EXPORT void* realloc(void* block, size_t bytes) noexcept { return entry::reallocate_or_free(block, bytes); }
 
@@ -60,12 +60,12 @@ ANNEX_EXPORT void* pvalloc(size_t bytes) noexcept {
 }
 
 ANNEX_EXPORT size_t malloc_usable_size(void* block) noexcept {
-  return block == nullptr ? 0 : front::look_up(block).usable;
+  return block == nullptr ? 0 : Front::look_up(block).usable;
 }
 
-ANNEX_EXPORT void cfree(void* block) noexcept { front::release(block); }
-ANNEX_EXPORT void free_sized(void* block, size_t) noexcept { front::release(block); }
-ANNEX_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { front::release(block); }
+ANNEX_EXPORT void cfree(void* block) noexcept { Front::release(block); }
+ANNEX_EXPORT void free_sized(void* block, size_t) noexcept { Front::release(block); }
+ANNEX_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { Front::release(block); }
 
 // The names by which glibc's own parts, and programs that know it well, ask for these functions.
 ANNEX_EXPORT void* __libc_malloc(size_t) noexcept __attribute__((alias("malloc")));

@@ -22,7 +22,7 @@ using namespace annex;
 namespace {
 
 void* try_allocate(size_t bytes, size_t alignment) {
-  return alignment == 0 ? front::allocate(bytes) : entry::allocate_aligned(alignment, bytes);
+  return alignment == 0 ? Front::allocate(bytes) : entry::allocate_aligned(alignment, bytes);
 }
 
 std::new_handler handler() { return std::get_new_handler != nullptr ? std::get_new_handler() : nullptr; }
@@ -47,11 +47,11 @@ std::new_handler handler() { return std::get_new_handler != nullptr ? std::get_n
 
 // The slow paths, so that the fast one is malloc's.
 [[gnu::noinline]] void* allocate_slow(size_t bytes) {
-  void* block = front::allocate_slow(bytes);
+  void* block = Front::allocate_slow(bytes);
   return block != nullptr ? block : exhausted(bytes, 0);
 }
 [[gnu::noinline]] void* allocate_slow_nothrow(size_t bytes) noexcept {
-  void* block = front::allocate_slow(bytes);
+  void* block = Front::allocate_slow(bytes);
   return block != nullptr ? block : exhausted_nothrow(bytes, 0);
 }
 void* allocate(size_t bytes, std::align_val_t alignment) {
@@ -65,13 +65,13 @@ void* allocate_nothrow(size_t bytes, std::align_val_t alignment) {
 
 }  // namespace
 
-ANNEX_EXPORT void* operator new(size_t n) { return front::allocate<allocate_slow>(n); }
-ANNEX_EXPORT void* operator new[](size_t n) { return front::allocate<allocate_slow>(n); }
+ANNEX_EXPORT void* operator new(size_t n) { return Front::allocate<allocate_slow>(n); }
+ANNEX_EXPORT void* operator new[](size_t n) { return Front::allocate<allocate_slow>(n); }
 ANNEX_EXPORT void* operator new(size_t n, const std::nothrow_t&) noexcept {
-  return front::allocate<allocate_slow_nothrow>(n);
+  return Front::allocate<allocate_slow_nothrow>(n);
 }
 ANNEX_EXPORT void* operator new[](size_t n, const std::nothrow_t&) noexcept {
-  return front::allocate<allocate_slow_nothrow>(n);
+  return Front::allocate<allocate_slow_nothrow>(n);
 }
 ANNEX_EXPORT void* operator new(size_t n, std::align_val_t a) { return allocate(n, a); }
 ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a) { return allocate(n, a); }
@@ -82,15 +82,15 @@ ANNEX_EXPORT void* operator new[](size_t n, std::align_val_t a, const std::nothr
   return allocate_nothrow(n, a);
 }
 
-ANNEX_EXPORT void operator delete(void* p) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, size_t) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, size_t) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, std::align_val_t) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, size_t, std::align_val_t) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, size_t, std::align_val_t) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { front::release(p); }
+ANNEX_EXPORT void operator delete(void* p) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, size_t) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, size_t) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, std::align_val_t) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, size_t, std::align_val_t) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, size_t, std::align_val_t) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { Front::release(p); }

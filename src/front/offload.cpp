@@ -1,4 +1,6 @@
 // Offload: see offload.h.
+#include "front/offload.h"
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include "core/purger.h"
 #include "core/runs.h"
 #include "core/span.h"
-#include "front/front.h"
 #include "front/request.h"
 #include "os/fork.h"
 #include "os/forking.h"
@@ -229,11 +230,11 @@ void* allocate_small(SizeClass c) {
 
 }  // namespace
 
-void* allocate_slow(size_t bytes) noexcept {
+void* Offload::allocate_slow(size_t bytes) noexcept {
   return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : ask_for(bytes, kMinAlignment, nullptr);
 }
 
-void* allocate_zeroed(size_t bytes) {
+void* Offload::allocate_zeroed(size_t bytes) {
   if (bytes <= kMaxSmall) {
     void* block = allocate(bytes);
     return block == nullptr ? nullptr : memset(block, 0, bytes);
@@ -243,7 +244,7 @@ void* allocate_zeroed(size_t bytes) {
   return block == nullptr || zeroed ? block : memset(block, 0, bytes);
 }
 
-void* allocate_aligned(size_t alignment, size_t bytes) {
+void* Offload::allocate_aligned(size_t alignment, size_t bytes) {
   const SizeClass c = aligned_class(alignment, bytes);
   return c < kClasses ? allocate_small(c) : ask_for(bytes, alignment, nullptr);
 }
@@ -284,7 +285,7 @@ Live live_or_die(const void* address) {
 
 }  // namespace
 
-void release_slow(void* address) noexcept {
+void Offload::release_slow(void* address) noexcept {
   if (address == nullptr) return;
   const auto [c, key] = live_or_die(address);
   if (c < kClasses) mark_free(key, address);
@@ -299,23 +300,23 @@ void release_slow(void* address) noexcept {
   ask(&request);
 }
 
-Found look_up(const void* block) {
+Found Offload::look_up(const void* block) {
   const SizeClass c = live_or_die(block).size_class;
   return c < kClasses ? Found{block_size(c), nullptr} : find(block);
 }
 
-bool resize(Granule* span, size_t bytes) {
+bool Offload::resize(Granule* span, size_t bytes) {
   Request request = {.what = Request::What::kResize, .bytes = bytes, .block = start_of(span)};
   ask(&request);
   return request.block != nullptr;
 }
 
-size_t give_back() {
+size_t Offload::give_back() {
   if (Client* client = own_client()) support::empty(client);
   return purge_all();
 }
 
-HeapCounts count_heaps() {
+HeapCounts Offload::count_heaps() {
   support::absorb_everything();
   HeapCounts counts;
   for (const Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
@@ -326,15 +327,15 @@ HeapCounts count_heaps() {
   return counts;
 }
 
-void start() {}
+void Offload::start() {}
 
-void hold_locks_for_fork() {
+void Offload::hold_locks_for_fork() {
   os::fork.hold(exit_key_lock);
   support_core.hold_locks_for_fork();
   support::cpu_pool.hold_lock_for_fork();
 }
 
 // Clients of threads that are no more stay as they were: nobody takes them.
-void after_fork_in_child() { support::forget_support_threads_after_fork(); }
+void Offload::after_fork_in_child() { support::forget_support_threads_after_fork(); }
 
 }  // namespace annex::front

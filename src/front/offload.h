@@ -19,22 +19,37 @@
 
 #include "core/granule.h"
 #include "core/mark.h"
+#include "front/frontend.h"
 #include "support/books.h"
 #include "support/client.h"
 
 namespace annex::front {
 
-inline constexpr char kName[] = "offload";
-
 // Those of a thread without a client are closed, all of them.
 extern constinit support::Magazines no_magazines;
 extern constinit thread_local support::Magazines* thread_magazines [[gnu::tls_model("initial-exec")]];
 
-[[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
-[[gnu::noinline]] void release_slow(void* block) noexcept;
+struct Offload {
+  static constexpr char kName[] = "offload";
 
-template <void* slow(size_t) = allocate_slow>
-[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+  [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
+  [[gnu::noinline]] static void release_slow(void* block) noexcept;
+  template <void* slow(size_t) = allocate_slow>
+  static void* allocate(size_t bytes);
+  static void release(void* block) noexcept;
+  static void* allocate_zeroed(size_t bytes);
+  static void* allocate_aligned(size_t alignment, size_t bytes);
+  static Found look_up(const void* block);
+  static bool resize(Granule* span, size_t bytes);
+  static size_t give_back();
+  static HeapCounts count_heaps();
+  static void start();
+  static void hold_locks_for_fork();
+  static void after_fork_in_child();
+};
+
+template <void* slow(size_t)>
+[[gnu::always_inline]] inline void* Offload::allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
   support::Magazine& magazine = (*thread_magazines)[class_of_tiny(bytes)];
@@ -46,7 +61,7 @@ template <void* slow(size_t) = allocate_slow>
   return unmarked(block);
 }
 
-[[gnu::always_inline]] inline void release(void* address) noexcept {
+[[gnu::always_inline]] inline void Offload::release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
     return release_slow(address);

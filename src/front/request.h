@@ -9,7 +9,7 @@
 #include "core/block.h"
 #include "core/purger.h"
 #include "core/span.h"
-#include "front/front.h"
+#include "front/frontend.h"
 
 namespace annex::front {
 

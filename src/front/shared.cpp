@@ -1,17 +1,19 @@
 // Shared: see shared.h.
+#include "front/shared.h"
+
 #include <pthread.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/purger.h"
 #include "core/runs.h"
 #include "core/span.h"
-#include "front/front.h"
 #include "front/request.h"
 #include "os/fork.h"
 #include "os/forking.h"
@@ -120,7 +122,7 @@ ThreadHeap* take_heap() {
 }
 
 void put_heap(ThreadHeap* heap) {
-  heap->flush(heap->free);
+  heap->flush();
   heap->inbox.enter_pool(receive_into(heap));
   os::Guard guard(pool_lock);
   heap->next_pooled = pool;
@@ -148,18 +150,22 @@ bool make_exit_key() {
   return exit_key_made;
 }
 
-// Gives the thread a heap of its own. False where nobody would put it back when the thread ends, or memory is
-// exhausted.
-bool start_thread() {
-  if (thread_ends || !set_up() || !make_exit_key()) return false;
-  ThreadHeap* heap = take_heap();
-  if (heap == nullptr) return false;
+// The heap becomes the thread's own. False where nobody would put it back when the thread ends: it is in the pool
+// again.
+bool enter_heap(ThreadHeap* heap) {
   thread_heap = heap;
   thread_number = heap->number != kNumberOfTheRest ? heap->number : kNoNumber;
   // May allocate (a second-level table for a high key), which by now works.
-  if (pthread_setspecific(exit_key, heap) == 0) return true;
+  if (make_exit_key() && pthread_setspecific(exit_key, heap) == 0) return true;
   leave_heap(heap);
   return false;
+}
+
+// Gives the thread a heap of its own. False where it can't have one, or memory is exhausted.
+bool start_thread() {
+  if (thread_ends || !set_up() || !make_exit_key()) return false;
+  ThreadHeap* heap = take_heap();
+  return heap != nullptr && enter_heap(heap);
 }
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
@@ -200,22 +206,22 @@ void* allocate_small(SizeClass c) {
 
 }  // namespace
 
-void* allocate_slow(size_t bytes) noexcept {
+void* Shared::allocate_slow(size_t bytes) noexcept {
   return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : allocate_large(bytes, kMinAlignment);
 }
 
-void* allocate_zeroed(size_t bytes) {
+void* Shared::allocate_zeroed(size_t bytes) {
   if (bytes > kMaxSmall) return allocate_large_zeroed(bytes);
   void* block = allocate(bytes);
   return block == nullptr ? nullptr : memset(block, 0, bytes);
 }
 
-void* allocate_aligned(size_t alignment, size_t bytes) {
+void* Shared::allocate_aligned(size_t alignment, size_t bytes) {
   const SizeClass c = aligned_class(alignment, bytes);
   return c < kClasses ? allocate_small(c) : allocate_large(bytes, alignment);
 }
 
-void release_slow(void* address) noexcept {
+void Shared::release_slow(void* address) noexcept {
   if (address == nullptr) return;
   Granule* head = live_block_or_die(address);
   if (head->kind == Kind::kSpan) return free_span(head);
@@ -224,19 +230,19 @@ void release_slow(void* address) noexcept {
   thread_heap->put_back(head, block);
 }
 
-size_t give_back() {
+size_t Shared::give_back() {
   if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
     heap->outbox.flush(send);
     drain(heap);
-    heap->flush(heap->free);
+    heap->flush();
   }
   return purge_all();
 }
 
-Found look_up(const void* block) { return find(block); }
-bool resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
+Found Shared::look_up(const void* block) { return find(block); }
+bool Shared::resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
 
-HeapCounts count_heaps() {
+HeapCounts Shared::count_heaps() {
   HeapCounts counts;
   const ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
   for (; heap != nullptr; heap = heap->next_of_all) {
@@ -247,15 +253,28 @@ HeapCounts count_heaps() {
   return counts;
 }
 
-void start() {}
+void Shared::start() {}
 
-void hold_locks_for_fork() {
+Heap* Shared::claim_first_heap(Block** lists) {
+  if (first_heap_used) return nullptr;
+  take_heap();  // which is this one
+  first_heap.lists = lists;
+  return &first_heap;
+}
+
+void Shared::keep_first_heap() {
+  for (SizeClass c = 0; c < kClasses; ++c) first_heap.free[c] = std::exchange(first_heap.lists[c], nullptr);
+  first_heap.lists = first_heap.free;
+  enter_heap(&first_heap);
+}
+
+void Shared::hold_locks_for_fork() {
   os::fork.hold(pool_lock);
   for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) os::fork.hold(heap->inbox.lock);
 }
 
 // Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
 // frees to them still work, since those touch only the batch and the inbox.
-void after_fork_in_child() {}
+void Shared::after_fork_in_child() {}
 
 }  // namespace annex::front

@@ -17,12 +17,11 @@
 #ifdef ANNEX_MARKED
 #include "core/marked.h"
 #endif
+#include "front/frontend.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
 namespace annex::front {
-
-inline constexpr char kName[] = "shared";
 
 // Two parts that share no cache line, with each other or with other heaps: what its thread alone uses, and what others
 // write.
@@ -38,17 +37,38 @@ struct alignas(64) ThreadHeap : Heap {
 };
 
 // What a thread without a heap points at: its lists are empty, so that the fast path needs no check.
-extern constinit ThreadHeap no_heap;
+extern constinit ThreadHeap no_heap [[gnu::visibility("hidden")]];
 extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-exec")]];
 // Its heap's number; kNoNumber where it has no heap, or more heaps have been made than there are numbers.
 inline constexpr uint16_t kNoNumber = 0;
 extern constinit thread_local uint16_t thread_number [[gnu::tls_model("initial-exec")]];
 
-[[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
-[[gnu::noinline]] void release_slow(void* block) noexcept;
+struct Shared {
+  static constexpr char kName[] = "shared";
 
-template <void* slow(size_t) = allocate_slow>
-[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+  [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
+  [[gnu::noinline]] static void release_slow(void* block) noexcept;
+  template <void* slow(size_t) = allocate_slow>
+  static void* allocate(size_t bytes);
+  static void release(void* block) noexcept;
+  static void* allocate_zeroed(size_t bytes);
+  static void* allocate_aligned(size_t alignment, size_t bytes);
+  static Found look_up(const void* block);
+  static bool resize(Granule* span, size_t bytes);
+  static size_t give_back();
+  static HeapCounts count_heaps();
+  static void start();
+  static void hold_locks_for_fork();
+  static void after_fork_in_child();
+
+  // For a front end that uses the first heap by itself while the process has one thread (solo.h), with free lists of
+  // its own: nullptr where a thread has that heap already. keep_first_heap() makes it the calling thread's.
+  static Heap* claim_first_heap(Block** lists);
+  static void keep_first_heap();
+};
+
+template <void* slow(size_t)>
+[[gnu::always_inline]] inline void* Shared::allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
 #ifdef ANNEX_MARKED
@@ -62,7 +82,7 @@ template <void* slow(size_t) = allocate_slow>
   return pop(&heap->free[c]);
 }
 
-[[gnu::always_inline]] inline void release(void* address) noexcept {
+[[gnu::always_inline]] inline void Shared::release(void* address) noexcept {
   const uintptr_t base = primary.reach;
   const size_t index = (reinterpret_cast<uintptr_t>(address) - base) >> kGranuleShift;
   if (index >= kReach >> kGranuleShift) [[unlikely]]

@@ -1,9 +1,9 @@
 // Solo: see solo.h.
+#include "front/solo.h"
+
 #include <gnu/libc-version.h>
 #include <sys/single_threaded.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -12,28 +12,15 @@
 #include "core/purger.h"
 #include "core/runs.h"
 #include "core/span.h"
-#include "front/front.h"
 #include "front/request.h"
-#include "os/fork.h"
-#include "os/lock.h"
+#include "front/shared.h"
 #include "os/mallacc_markers.h"
-
-namespace annex {
-
-CommitBooks* const commit_books = nullptr;
-
-}  // namespace annex
 
 namespace annex::front {
 
-constinit Solo solo;
+constinit Alone alone;
 
 namespace {
-
-constinit os::Lock lock;  // of the heap, once locked
-constinit bool locked = false;
-constinit bool ready = false;
-constinit Block* parked[kClasses] = {};  // the heap's free lists, once locked
 
 // glibc 2.34 merged the thread library into libc and set the order that solo.h relies on.
 bool order_is_known() {
@@ -53,107 +40,99 @@ bool libc_allocates_here() {
   return here;
 }
 
-void close_fast_paths() {
-  std::copy(std::begin(solo.heap.free), std::end(solo.heap.free), parked);
-  std::fill(std::begin(solo.heap.free), std::end(solo.heap.free), nullptr);
-  solo.reach = kNowhere;
-  __atomic_store_n(&locked, true, __ATOMIC_RELEASE);
+// The fast paths are closed before the shared flavour begins, which may allocate while it does.
+void hand_over() {
+  alone.reach = kNowhere;
+  alone.over = true;  // before there is another thread to read it
+  if (alone.heap != nullptr) Shared::keep_first_heap();
 }
 
-// First on every slow path, and in calloc.
-bool is_locked() {
-  if (__atomic_load_n(&locked, __ATOMIC_ACQUIRE)) return true;
-  if (!ready) {
+// First on every slow path, and in calloc: whether the calling thread is the only one, and ready to allocate.
+bool is_alone() {
+  if (alone.over) return false;
+  if (alone.heap == nullptr) {
     if (!set_up()) return false;
-    ready = true;
-    if (!order_is_known()) close_fast_paths();
+    if (order_is_known()) alone.heap = Shared::claim_first_heap(alone.free);
   }
-  if (!__libc_single_threaded && !locked) close_fast_paths();
-  if (!locked) solo.reach = primary.reach;
-  return locked;
+  if (alone.heap == nullptr || !__libc_single_threaded) {
+    hand_over();
+    return false;
+  }
+  alone.reach = primary.reach;
+  return true;
 }
 
-void* pop_or_refill(Block** list, SizeClass c) {
+void* pop_or_refill(SizeClass c) {
   MALLACC_DROP(uint32_t{c});
-  if (list[c] == nullptr) {
-    Block* block = solo.heap.refill(c);
+  if (alone.free[c] == nullptr) {
+    Block* block = alone.heap->refill(c);
     if (block == nullptr) return out_of_memory();
-    list[c] = block;
+    alone.free[c] = block;
   }
-  return pop(&list[c]);
-}
-
-void* pop_small(SizeClass c) {
-  if (!is_locked()) return pop_or_refill(solo.heap.free, c);
-  os::Guard guard(lock);
-  return pop_or_refill(parked, c);
+  return pop(&alone.free[c]);
 }
 
 void* allocate_small(SizeClass c) {
-  void* block = pop_small(c);
+  void* block = pop_or_refill(c);
   start_wanted_purger();
   return block;
 }
 
-}  // namespace
-
-void* allocate_slow(size_t bytes) noexcept {
-  if (bytes > kMaxSmall) {
-    is_locked();
-    return allocate_large(bytes, kMinAlignment);
-  }
-  const SizeClass c = class_of(bytes);
-  MALLACC_DROP(uint32_t{c});
-  return solo.heap.free[c] != nullptr ? pop(&solo.heap.free[c]) : allocate_small(c);
+[[gnu::noinline]] void release_unless_over(void* address) {
+  if (address == nullptr) return;
+  if (!is_alone()) return Shared::release(address);
+  Granule* head = live_block_or_die(address);
+  if (head->kind == Kind::kSpan) return free_span(head);
+  alone.heap->put_back(head, static_cast<Block*>(address));
 }
 
-void* allocate_zeroed(size_t bytes) {
-  if (!__libc_single_threaded) [[unlikely]]
-    is_locked();  // the moment that solo.h speaks of
+}  // namespace
+
+void* Solo::allocate_slow(size_t bytes) noexcept {
+  if (alone.over) return Shared::allocate(bytes);
+  if (bytes <= kMaxSmall) {
+    const SizeClass c = class_of(bytes);
+    MALLACC_DROP(uint32_t{c});
+    if (alone.free[c] != nullptr) return pop(&alone.free[c]);
+    if (is_alone()) return allocate_small(c);
+  }
+  return Shared::allocate(bytes);
+}
+
+void* Solo::allocate_zeroed(size_t bytes) {
+  if (!__libc_single_threaded) [[unlikely]] {
+    is_alone();  // the moment that solo.h speaks of
+    return Shared::allocate_zeroed(bytes);
+  }
   if (bytes > kMaxSmall) return allocate_large_zeroed(bytes);
   void* block = allocate(bytes);
   return block == nullptr ? nullptr : memset(block, 0, bytes);
 }
 
-void* allocate_aligned(size_t alignment, size_t bytes) {
+void* Solo::allocate_aligned(size_t alignment, size_t bytes) {
   const SizeClass c = aligned_class(alignment, bytes);
-  if (c < kClasses) return allocate_small(c);
-  is_locked();
-  return allocate_large(bytes, alignment);
+  return c < kClasses && is_alone() ? allocate_small(c) : Shared::allocate_aligned(alignment, bytes);
 }
 
-void release_slow(void* address) noexcept {
-  if (address == nullptr) return;
-  const bool guarded = is_locked();
-  Granule* head = live_block_or_die(address);
-  if (head->kind == Kind::kSpan) return free_span(head);
-  if (guarded) lock.lock();
-  // Once more, where no other thread can mark it meanwhile. The look before has fetched the block's line without the
-  // lock.
-  if (is_marked(head->key, address)) os::fatal(kFreedTwice, address);
-  solo.heap.put_back(head, static_cast<Block*>(address));
-  if (guarded) lock.unlock();
+void Solo::release_slow(void* address) noexcept {
+  return alone.over ? Shared::release(address) : release_unless_over(address);
 }
 
-size_t give_back() {
-  if (is_locked()) {
-    os::Guard guard(lock);
-    solo.heap.flush(parked);
-  } else {
-    solo.heap.flush(solo.heap.free);
-  }
+size_t Solo::give_back() {
+  if (!is_alone()) return Shared::give_back();
+  alone.heap->flush();
   return purge_all();
 }
 
-Found look_up(const void* block) { return find(block); }
-bool resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
-HeapCounts count_heaps() { return {.heaps = 1, .refills = solo.heap.refills.value()}; }
+Found Solo::look_up(const void* block) { return find(block); }
+bool Solo::resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
+HeapCounts Solo::count_heaps() { return Shared::count_heaps(); }
 
-void start() {
-  if (!libc_allocates_here() && !is_locked()) close_fast_paths();
+void Solo::start() {
+  if (!libc_allocates_here() && is_alone()) hand_over();
 }
 
-void hold_locks_for_fork() { os::fork.hold(lock); }
-void after_fork_in_child() {}
+void Solo::hold_locks_for_fork() { Shared::hold_locks_for_fork(); }
+void Solo::after_fork_in_child() { Shared::after_fork_in_child(); }
 
 }  // namespace annex::front

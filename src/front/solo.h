@@ -1,11 +1,12 @@
 // Solo: the flavour for single-threaded programs (Exgen-Malloc): one heap, no thread-local, no atomic, no owner.
 //
-// A process that does start a second thread stays correct: from then on every call takes a lock. The change costs the
-// fast paths nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new
-// thread's vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good
-// by taking away what they live on: the free lists become empty, and no pointer lies within `reach`.
-// With a C library in which that order is not known to hold (it does in glibc 2.34 to 2.41), or where libc's calloc is
-// not ours (the library was loaded late, for its annex_ functions), they are closed from the start.
+// A process that does start a second thread goes on as under the shared flavour, whose first heap this one is: the
+// thread that was alone keeps it, and every call passes through here to shared.h. The change costs the fast paths
+// nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new thread's
+// vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good by
+// taking away what they live on: the free lists move to the heap, and no pointer lies within `reach`. With a C library
+// in which that order is not known to hold (it does in glibc 2.34 to 2.41), or where libc's calloc is not ours (the
+// library was loaded late, for its annex_ functions), they are closed from the start.
 #pragma once
 
 #include <cstddef>
@@ -17,36 +18,53 @@
 #ifdef ANNEX_MARKED
 #include "core/marked.h"
 #endif
+#include "front/frontend.h"
 
 namespace annex::front {
 
-inline constexpr char kName[] = "solo";
+struct Alone {
+  Block* free[kClasses] = {};  // the heap's lists
+  uintptr_t reach = kNowhere;  // of the fast path of release (core/arena.h)
+  Heap* heap = nullptr;        // once set up
+  bool over = false;           // there is a second thread, or one can't be noticed
+};
+extern constinit Alone alone [[gnu::visibility("hidden")]];
 
 struct Solo {
-  Heap heap;
-  uintptr_t reach = kNowhere;  // of the fast path of release (core/arena.h)
+  static constexpr char kName[] = "solo";
+
+  [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
+  [[gnu::noinline]] static void release_slow(void* block) noexcept;
+  template <void* slow(size_t) = allocate_slow>
+  static void* allocate(size_t bytes);
+  static void release(void* block) noexcept;
+  static void* allocate_zeroed(size_t bytes);
+  static void* allocate_aligned(size_t alignment, size_t bytes);
+  static Found look_up(const void* block);
+  static bool resize(Granule* span, size_t bytes);
+  static size_t give_back();
+  static HeapCounts count_heaps();
+  static void start();
+  static void hold_locks_for_fork();
+  static void after_fork_in_child();
 };
-extern constinit Solo solo [[gnu::visibility("hidden")]];
 
-[[gnu::noinline]] void* allocate_slow(size_t bytes) noexcept;
-[[gnu::noinline]] void release_slow(void* block) noexcept;
-
-template <void* slow(size_t) = allocate_slow>
-[[gnu::always_inline]] inline void* allocate(size_t bytes) {
+template <void* slow(size_t)>
+[[gnu::always_inline]] inline void* Solo::allocate(size_t bytes) {
   if (bytes > kTableMax) [[unlikely]]
     return slow(bytes);
 #ifdef ANNEX_MARKED
-  return allocate_marked<slow>(solo.heap.free, bytes);
+  return allocate_marked<slow>(alone.free, bytes);
 #endif
   const SizeClass c = class_of_tiny(bytes);
-  Block* block = solo.heap.free[c];
+  Block* block = alone.free[c];
   if (block == nullptr) [[unlikely]]
     return slow(bytes);
-  return pop(&solo.heap.free[c]);
+  return pop(&alone.free[c]);
 }
 
-[[gnu::always_inline]] inline void release(void* address) noexcept {
-  const uintptr_t base = solo.reach;
+[[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
+  const uintptr_t base = alone.reach;
   const size_t index = (reinterpret_cast<uintptr_t>(address) - base) >> kGranuleShift;
   if (index >= kReach >> kGranuleShift) [[unlikely]]
     return release_slow(address);
@@ -61,7 +79,7 @@ template <void* slow(size_t) = allocate_slow>
   block->mark = mark;
   slab->free = block;
   if (--slab->until == 0) [[unlikely]]
-    solo.heap.settle(slab, slab->floor);
+    alone.heap->settle(slab, slab->floor);
 }
 
 }  // namespace annex::front

@@ -72,7 +72,7 @@ int open_destination() {
 
 annex_stats_t gather() {
   annex_stats_t stats = {};
-  const front::HeapCounts counts = front::count_heaps();
+  const front::HeapCounts counts = Front::count_heaps();
   stats.heaps = counts.heaps;
   stats.slab_refills = counts.refills;
   stats.remote_batches = counts.remote_batches;

@@ -25,7 +25,7 @@ struct User {
     return block;
   }
   void release(void* block) { heap.put_back(block_or_die(block), static_cast<Block*>(block)); }
-  ~User() { heap.flush(heap.free); }
+  ~User() { heap.flush(); }
 };
 
 TEST(Heap, NoBlockIsHandedOutTwice) {
@@ -103,7 +103,7 @@ TEST(Heap, EmptySlabsGoBackToTheArena) {
       EXPECT_GE(commitment.live, before + 5 * slab_granules(c) * kGranule);
       for (void* block : blocks) user.release(block);
     }
-    user.heap.flush(user.heap.free);
+    user.heap.flush();
     if (round == 0) before = commitment.live;
   }
   EXPECT_EQ(commitment.live, before);
