@@ -80,6 +80,28 @@ extern constinit Commitment commitment;
 inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std::memory_order_relaxed); }
 inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, std::memory_order_relaxed); }
 
+// One heap's share of `touched`, told to the others a granule at a time: a line that all threads write would otherwise
+// be written each time that one carves a page.
+class TouchedBytes {
+ public:
+  static constexpr ptrdiff_t kUntold = kGranule;  // at most, either way
+
+  void add(size_t bytes) { change(static_cast<ptrdiff_t>(bytes)); }
+  void subtract(size_t bytes) { change(-static_cast<ptrdiff_t>(bytes)); }
+  void tell() {
+    note_touched(static_cast<size_t>(untold_));  // or less, modulo 2^64
+    untold_ = 0;
+  }
+
+ private:
+  void change(ptrdiff_t by) {
+    untold_ += by;
+    if (untold_ >= kUntold || untold_ <= -kUntold) tell();
+  }
+
+  ptrdiff_t untold_ = 0;
+};
+
 inline constexpr size_t kProofOfGrowth = size_t{4} << 20;
 inline constexpr size_t kDirtySlack = size_t{2} << 20;  // not worth a purge
 

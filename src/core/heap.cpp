@@ -44,6 +44,7 @@ Granule* Heap::new_slab(SizeClass c) {
 // None of the slab's blocks is in use, and it is in no list.
 void Heap::drop(Granule* slab) {
   const uint32_t granules = slab_granules(slab->size_class);
+  touched_.subtract(slab->carved * block_size(slab->size_class));
   end_slab(slab);
   if (cache_.put(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
   granules_ -= granules;
@@ -70,7 +71,7 @@ Block* Heap::carve(Granule* slab) {
   }
   set_carved(slab, slab->carved + count);
   set_used(slab, used_of(slab) + count);
-  note_touched(count * size);
+  touched_.add(count * size);
   return reinterpret_cast<Block*>(first);
 }
 
@@ -142,6 +143,7 @@ void Heap::flush() {
     granules_ -= slab_granules(run->size_class);
     give_slab(run);
   });
+  touched_.tell();
 }
 
 }  // namespace annex

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/commitment.h"
 #include "core/granule.h"
 #include "core/mark.h"
 #include "core/run_cache.h"
@@ -81,6 +82,7 @@ class Heap {
   Granule* current_[kClasses] = {};
   SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
   RunCache cache_;
+  TouchedBytes touched_;
   uint32_t granules_ = 0;  // of its slabs, those taken away included
   uint32_t remade_ = 0;    // slabs
   std::atomic<uint32_t> taken_away_{0};

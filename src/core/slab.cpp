@@ -29,7 +29,6 @@ Granule* make_slab(SizeClass c, Heap* owner, uint16_t number) {
 }
 
 void end_slab(Granule* slab) {
-  note_untouched(slab->carved * block_size(slab->size_class));
   slab->until = slab->floor = 0;
   set_carved(slab, 0);
 }
@@ -56,6 +55,7 @@ uint32_t blocks_to_carve(const Granule* slab) {
 void give_slab(Granule* slab) { give_run(slab, slab_granules(slab->size_class), Purpose::kSlab, false); }
 
 void let_go(Granule* slab) {
+  note_untouched(slab->carved * block_size(slab->size_class));
   end_slab(slab);
   give_slab(slab);
 }

@@ -34,7 +34,7 @@ void set_carved(Granule* slab, uint32_t blocks);
 // first of them ends.
 uint32_t blocks_to_carve(const Granule* slab);
 
-// Ends it and gives it back. Any thread may.
+// Ends it, takes its blocks off what is touched, and gives it back. Any thread may.
 void let_go(Granule* slab);
 
 // Partial slabs of one class, linked through `next` and `previous`.

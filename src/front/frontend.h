@@ -27,13 +27,15 @@ struct HeapCounts {
 
 template <class F>
 concept Frontend = requires(size_t bytes, size_t alignment, void* block, Granule* span) {
-  // malloc; nullptr and errno ENOMEM where memory is exhausted. Inline but for the slow path, in whose place another may
-  // be put: allocate<slow>.
+  // malloc; nullptr and errno ENOMEM where memory is exhausted. Inline but for the slow path, in whose place another
+  // may be put: allocate<slow>.
   { F::allocate(bytes) } -> std::same_as<void*>;
-  { F::allocate_slow(bytes) } noexcept -> std::same_as<void*>;
+  { F::allocate_slow(bytes) }
+  noexcept->std::same_as<void*>;
   { F::allocate_zeroed(bytes) } -> std::same_as<void*>;              // calloc
   { F::allocate_aligned(alignment, bytes) } -> std::same_as<void*>;  // the alignment is a power of two
-  { F::release(block) } noexcept -> std::same_as<void>;              // free; inline but for the slow path
+  { F::release(block) }
+  noexcept->std::same_as<void>;  // free; inline but for the slow path
   { F::look_up(block) } -> std::same_as<Found>;
   { F::resize(span, bytes) } -> std::same_as<bool>;  // in place
   // Everything free goes back to the system; bytes.

@@ -11,12 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/allocate.h"
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
-#ifdef ANNEX_MARKED
-#include "core/marked.h"
-#endif
 #include "front/frontend.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
@@ -69,17 +67,7 @@ struct Shared {
 
 template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* Shared::allocate(size_t bytes) {
-  if (bytes > kTableMax) [[unlikely]]
-    return slow(bytes);
-#ifdef ANNEX_MARKED
-  return allocate_marked<slow>(thread_heap->free, bytes);
-#endif
-  const SizeClass c = class_of_tiny(bytes);
-  ThreadHeap* heap = thread_heap;
-  Block* block = heap->free[c];
-  if (block == nullptr) [[unlikely]]
-    return slow(bytes);
-  return pop(&heap->free[c]);
+  return allocate_from<slow>(thread_heap->free, bytes);
 }
 
 [[gnu::always_inline]] inline void Shared::release(void* address) noexcept {

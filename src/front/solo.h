@@ -12,12 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/allocate.h"
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
-#ifdef ANNEX_MARKED
-#include "core/marked.h"
-#endif
 #include "front/frontend.h"
 
 namespace annex::front {
@@ -51,16 +49,7 @@ struct Solo {
 
 template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* Solo::allocate(size_t bytes) {
-  if (bytes > kTableMax) [[unlikely]]
-    return slow(bytes);
-#ifdef ANNEX_MARKED
-  return allocate_marked<slow>(alone.free, bytes);
-#endif
-  const SizeClass c = class_of_tiny(bytes);
-  Block* block = alone.free[c];
-  if (block == nullptr) [[unlikely]]
-    return slow(bytes);
-  return pop(&alone.free[c]);
+  return allocate_from<slow>(alone.free, bytes);
 }
 
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
