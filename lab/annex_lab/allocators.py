@@ -106,7 +106,7 @@ class Allocator:
 
     @property
     def for_one_thread(self) -> bool:
-        """Made for single-threaded programs; in others it works, behind a lock."""
+        """Made for single-threaded programs; in others it goes on as shared does, by a longer way."""
         return self.name == "annex-solo"
 
     @property

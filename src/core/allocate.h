@@ -1,7 +1,7 @@
 // The fast path of allocation, for flavours whose free blocks are linked: the first block of the class's list.
 //
-// Small requests look their class up, the larger ones compute it: each a way of its own to the end, so that neither waits
-// for the other.
+// Small requests look their class up, the larger ones compute it: each a way of its own to the end, so that neither
+// waits for the other.
 #pragma once
 
 #include <cstddef>

@@ -10,9 +10,9 @@
 //
 //   1. Fork's own: one fork at a time
 //   2. the helper threads'
-//   3. which heaps there are      solo: -           shared: pool_lock   offload: exit_key_lock, the support core's lock
-//   4. heaps, newest first        solo: its heap's  shared: each heap's offload: the orphans', each client's
-//   5. the support threads' CPUs                                        offload: the CPU pool's
+//   3. which heaps there are      solo and shared: pool_lock     offload: exit_key_lock, the support core's lock
+//   4. heaps, newest first        solo and shared: each heap's   offload: the orphans', each client's
+//   5. the support threads' CPUs                                 offload: the CPU pool's
 //   6. arena_lock, at a moment when no run is being given back or populated with the lock let go
 #pragma once
 
