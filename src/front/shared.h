@@ -15,6 +15,7 @@
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
+#include "core/release.h"
 #include "front/frontend.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
@@ -71,25 +72,8 @@ template <void* slow(size_t)>
 }
 
 [[gnu::always_inline]] inline void Shared::release(void* address) noexcept {
-  const uintptr_t base = primary.reach;
-  const size_t index = (reinterpret_cast<uintptr_t>(address) - base) >> kGranuleShift;
-  if (index >= kReach >> kGranuleShift) [[unlikely]]
-    return release_slow(address);
-  Granule* slab = reinterpret_cast<Granule*>(base) + index;
-  Block* block = static_cast<Block*>(address);
-  const uint64_t key = slab->key;
-  if (owner_in(key) != thread_number) [[unlikely]]
-    return release_slow(address);
-  if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
-    return release_slow(address);
-  const uintptr_t mark = mark_of(key, address);
-  if (block->mark == mark) [[unlikely]]  // it is free
-    return release_slow(address);
-  block->next = slab->free;
-  block->mark = mark;
-  slab->free = block;
-  if (--slab->until == 0) [[unlikely]]
-    thread_heap->settle(slab, slab->floor);
+  release_within<release_slow>(
+      primary.reach, address, [](uint64_t key) { return owner_in(key) == thread_number; }, [] { return thread_heap; });
 }
 
 }  // namespace annex::front

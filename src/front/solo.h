@@ -16,6 +16,7 @@
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
+#include "core/release.h"
 #include "front/frontend.h"
 
 namespace annex::front {
@@ -53,22 +54,8 @@ template <void* slow(size_t)>
 }
 
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
-  const uintptr_t base = alone.reach;
-  const size_t index = (reinterpret_cast<uintptr_t>(address) - base) >> kGranuleShift;
-  if (index >= kReach >> kGranuleShift) [[unlikely]]
-    return release_slow(address);
-  Granule* slab = reinterpret_cast<Granule*>(base) + index;
-  Block* block = static_cast<Block*>(address);
-  if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
-    return release_slow(address);
-  const uintptr_t mark = mark_of(slab->key, address);
-  if (block->mark == mark) [[unlikely]]  // it is free
-    return release_slow(address);
-  block->next = slab->free;
-  block->mark = mark;
-  slab->free = block;
-  if (--slab->until == 0) [[unlikely]]
-    alone.heap->settle(slab, slab->floor);
+  release_within<release_slow>(
+      alone.reach, address, [](uint64_t) { return true; }, [] { return alone.heap; });
 }
 
 }  // namespace annex::front

@@ -1,0 +1,39 @@
+// The fast path of free, for flavours whose free blocks are linked: the block goes to the front of its slab's list.
+//
+// Every check is here (docs/architecture.md, "What is checked"): what fails one is slow()'s to tell apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/arena.h"
+#include "core/heap.h"
+#include "core/mark.h"
+
+namespace annex {
+
+// `reach` is primary.reach, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
+// for the moment when enough blocks have come back.
+template <void slow(void*), class IsOwn, class HeapOf>
+[[gnu::always_inline]] inline void release_within(uintptr_t reach, void* address, IsOwn is_own, HeapOf heap) {
+  const size_t index = (reinterpret_cast<uintptr_t>(address) - reach) >> kGranuleShift;
+  if (index >= kReach >> kGranuleShift) [[unlikely]]
+    return slow(address);
+  Granule* slab = reinterpret_cast<Granule*>(reach) + index;
+  Block* block = static_cast<Block*>(address);
+  const uint64_t key = slab->key;
+  if (!is_own(key)) [[unlikely]]
+    return slow(address);
+  if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
+    return slow(address);
+  const uintptr_t mark = mark_of(key, address);
+  if (block->mark == mark) [[unlikely]]  // it is free
+    return slow(address);
+  block->next = slab->free;
+  block->mark = mark;
+  slab->free = block;
+  if (--slab->until == 0) [[unlikely]]
+    heap()->settle(slab, slab->floor);
+}
+
+}  // namespace annex
