@@ -5,6 +5,7 @@ One process at a time does so: figures begin with several runs at once, and each
 
 import contextlib
 import fcntl
+import functools
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,8 +76,9 @@ def floor() -> Path:
     return _compiled("floor", "floor.so", flags)
 
 
+@functools.cache
 def workloads() -> Path:
-    """The folder with the workload programs, built if need be, apart from the library's own build."""
+    """The folder with the workload programs, built if need be, apart from the library's own build: once a process."""
     build = paths.BENCH / "workloads"
     configure = ["cmake", "-G", "Ninja", "-S", str(paths.ROOT / "workloads"), "-B", str(build)]
     with alone():

@@ -35,6 +35,7 @@ from annex_lab.sim.figures.values import MEAN
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
 MADE = [(paper, figure) for paper in PAPERS for figure in paper.figures if not figure.missing()]
+OFFLOADED = ("annex", "speedmalloc", ("support_core.queue=64",))
 simulated = simulator.needed
 
 
@@ -474,6 +475,17 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
     runner.run([wrong], parts, 2, done.append)
     found = parts.find(wrong)
     assert done == [wrong] and found.left and "ended with status 2" in found.why
+
+
+@simulated
+def test_a_run_of_before_is_taken_without_a_process(tmp_path):
+    specs = [Spec("larson", name, 2, 1, 0.0003, "speedmalloc-2", *more) for name, *more in (("glibc",), OFFLOADED)]
+    first, second = Parts(tmp_path / "first"), Parts(tmp_path / "second")
+    for parts in (first, second):
+        runner.run(specs, parts, 2, lambda spec: None)
+    for spec in specs:
+        assert not second.file(spec).with_suffix(".log").exists()
+        assert first.find(spec).part and first.file(spec).read_text() == second.file(spec).read_text()
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

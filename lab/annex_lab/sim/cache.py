@@ -6,6 +6,7 @@ is not in it: files that the program opens without being told to on its command 
 Only results of complete runs are kept, each in a file of its own that says what the key was made of.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -28,6 +29,13 @@ class CannotCache(Exception):
 
 
 def digest(file: Path) -> str:
+    """Of its content, which is read again only where the file has changed since this process read it."""
+    state = file.stat()
+    return _digest(file, (state.st_mtime_ns, state.st_size, state.st_ino))
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest(file: Path, _state: tuple[int, ...]) -> str:
     whole = hashlib.sha256()
     with open(file, "rb") as stream:
         while chunk := stream.read(1 << 20):
@@ -72,16 +80,19 @@ def _of_argument(argument: str, cwd: Path) -> str | None:
 
 def _libraries(file: str) -> dict[str, str]:
     """The libraries that the dynamic linker would load with a program or library."""
+    return {name: digest(Path(name)) for name in _loaded_with(file, digest(Path(file)))}
+
+
+@functools.lru_cache(maxsize=4096)
+def _loaded_with(file: str, _content: str) -> tuple[str, ...]:
     listed = subprocess.run([_LOADER, "--list", file], capture_output=True, text=True, env=sample.environment({}))
-    found = re.findall(r"(?:=> |^\s*)(/.+) \(0x", listed.stdout, re.MULTILINE)
-    return {name: digest(Path(name)) for name in sorted(set(found))}
+    return tuple(sorted(set(re.findall(r"(?:=> |^\s*)(/.+) \(0x", listed.stdout, re.MULTILINE))))
 
 
 def ingredients(
     guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int, lock_step: bool = False
 ) -> dict:
     """All that a run depends on, as JSON; raises CannotCache, or CannotRun as the run itself would."""
-    qemu = subprocess.run([run.qemu(), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     cwd = Path(guest.cwd or Path.cwd())
 
     def same(text: str) -> str:  # the scratch folder has another name in each run, of the same length
@@ -94,7 +105,7 @@ def ingredients(
             "simulator": digest(run.PLUGIN),
             "parked": digest(run.PARKED) if run.parked(parameters) else None,
             "machine": parameters,
-            "qemu": [qemu, run.CPU],
+            "qemu": [run.version_of(run.qemu()), run.CPU],
             "program": [digest(Path(guest.argv[0])), _libraries(guest.argv[0])],
             "arguments": [[same(part), _of_argument(part, cwd)] for part in guest.argv[1:]],
             "name": same(guest.argv[0]),

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -12,11 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from annex_lab import allocators as known
-from annex_lab import native, paths, programs
-from annex_lab.programs import inputs
-from annex_lab.programs.model import Command, Context
-from annex_lab.sim import cache, campaign, guest, invariants, kernel_costs, machines, run, summary, validation
+from annex_lab import paths
+from annex_lab.sim import cache, campaign, kernel_costs, machines, run, summary, validation
+from annex_lab.sim.asked import Asked, Failed, described, ready, scratch_folder, write
 from annex_lab.sim.energy import cli as energy
 
 console = Console(stderr=True)
@@ -25,52 +22,13 @@ console = Console(stderr=True)
 STOPPED = 130  # exit status after Ctrl-C: neither a result nor a failure
 
 
-class _Failed(Exception):
-    """There is no result; the message says why."""
-
-    def __init__(self, why: object, status: int = 2):
-        super().__init__(f"annex-lab sim: {why}")
-        self.status = status
-
-
-def _end(failed: _Failed) -> NoReturn:
+def _end(failed: Failed) -> NoReturn:
     console.print(str(failed), style="red", markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(failed.status)
 
 
 def _say(what: str) -> None:
     console.print(f"annex-lab sim: result {what}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-
-
-def _library(allocator: str) -> tuple[str, dict[str, str]]:
-    """What is preloaded, and the environment that it needs; a path to a library is one of one's own."""
-    if "/" in allocator:
-        if not Path(allocator).is_file():
-            raise _Failed(f"{allocator}: no such library")
-        return str(Path(allocator).resolve()), {}
-    try:
-        known.build_missing([allocator])
-        found = known.find(allocator)
-    except known.Unavailable as why:
-        raise _Failed(why) from None
-    return found.preload, {**found.env, **({"ANNEX_RESERVE": run.RESERVE} if known.is_ours(found.name) else {})}
-
-
-def _workload(name: str, scale: float, threads: int, scratch: Path) -> run.Guest:
-    try:
-        (program,) = programs.choose("all", [name])
-    except programs.UnknownProgram as why:
-        raise _Failed(why) from None
-    if missing := program.missing():
-        raise _Failed(f"{name} needs {', '.join(missing)}, which is not installed")
-    context = Context(inputs.folder(paths.DATA), scratch / "work", native.workloads(), scale, threads)
-    context.scratch.mkdir()
-    program.prepare(context)
-    task = program.run(context)
-    if not isinstance(task, Command):
-        raise _Failed(f"{name} is a server with a client: simulate the server with a command of your own")
-    argv = guest.command(task.argv)
-    return run.Guest(argv, env=dict(task.env), stdin=task.stdin, cwd=task.cwd or context.scratch)
 
 
 class _Shown:
@@ -150,28 +108,23 @@ def sim(
         Console().print("\n".join(machines.presets()))
         return
     if bool(command) == bool(workload):
-        _end(_Failed("name either --workload or, after --, a program and its arguments"))
-    scratch = Path(tempfile.mkdtemp(prefix="annex-sim-"))
+        _end(Failed("name either --workload or, after --, a program and its arguments"))
+    asked = Asked(
+        allocator,
+        workload,
+        tuple(command or ()),
+        machine,
+        hardware,
+        tuple(settings or ()),
+        threads,
+        seed,
+        scale,
+        stdin,
+    )
+    scratch = scratch_folder()
     try:
-        status = _simulate(
-            command,
-            machine,
-            hardware,
-            settings or [],
-            threads,
-            allocator,
-            workload,
-            scale,
-            seed,
-            expect,
-            watchdog,
-            stdin,
-            json_file,
-            cached,
-            lock_step,
-            scratch,
-        )
-    except _Failed as failed:
+        status = _simulate(asked, scratch, expect, watchdog, json_file, cached, lock_step)
+    except Failed as failed:
         if not (part and json_file):
             _end(failed)
         failure = campaign.Failure(
@@ -185,69 +138,31 @@ def sim(
 
 
 def _simulate(
-    command,
-    machine,
-    hardware,
-    settings,
-    threads,
-    allocator,
-    workload,
-    scale,
-    seed,
-    expect,
-    watchdog,
-    stdin,
-    json_file,
-    cached,
-    lock_step,
-    scratch,
+    asked: Asked,
+    scratch: Path,
+    expect: int | None,
+    watchdog: int,
+    json_file: Path | None,
+    cached: bool,
+    lock_step: bool,
 ) -> int:
-    try:
-        machine_file = machines.find(machine or machines.for_threads(threads), scratch)
-        if hardware or settings:
-            machine_file = machines.changed(machine_file, hardware, settings, scratch)
-        if workload:
-            who = _workload(workload, scale, threads, scratch)
-        else:
-            argv = guest.command([part.replace("{threads}", str(threads)) for part in command])
-            who = run.Guest(argv, stdin=stdin)
-    except guest.NotFound as why:
-        raise _Failed(why, 127) from None
-    except (machines.UnknownMachine, guest.CannotSimulate) as why:
-        raise _Failed(why) from None
-    library, env = _library(allocator)
-    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd)
+    who, machine = ready(asked, scratch)
     shown = _Shown(expect)
 
     def simulate() -> run.Simulated:
         with shown.bar:
-            return run.run(who, machine_file, scratch, seed, watchdog, shown, lock_step=lock_step)
+            return run.run(who, machine, scratch, asked.seed, watchdog, shown, lock_step=lock_step)
 
     try:
         if cached:
-            done = cache.simulated(who, machine_file, scratch, threads, seed, simulate, _say, lock_step)
+            done = cache.simulated(who, machine, scratch, asked.threads, asked.seed, simulate, _say, lock_step)
         else:
             done = simulate()
     except run.CannotRun as why:
-        raise _Failed(why) from None
-    results = done.results
-    if results is None:
-        if done.status == 2:
-            raise _Failed("refused, as said above")  # by the plugin
-        if done.status == run.DEFECT:
-            raise _Failed("no results, as said above", run.DEFECT)
-        raise _Failed(f"ended with status {done.status} before there was anything to report", 1)
-    results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
-    results["allocator"]["name"] = allocator
-    results["requested_threads"] = threads
-    results["requested_machine"] = machine or campaign.AUTO
-    results["requested_hardware"] = hardware
-    results["workload"], results["scale"] = workload, scale
-    results["simulator"] = cache.digest(run.PLUGIN)[:12]
-    results["exit_status"] = done.status
-    results["violations"] = invariants.violations(results)
+        raise Failed(why) from None
+    results = described(asked, who, done)
     if json_file:
-        json_file.write_text(json.dumps(results, indent=1) + "\n")
+        write(results, json_file)
     sys.stdout.flush()
     summary.show(Console(stderr=True), results)
     for violation in results["violations"]:
@@ -283,7 +198,7 @@ def validate(
     """
     names = [name for name in only.split(",") if name]
     if unknown := set(names) - set(validation.parts(rounds, billions)):
-        _end(_Failed(f"no part of the page is called {', '.join(sorted(unknown))}"))
+        _end(Failed(f"no part of the page is called {', '.join(sorted(unknown))}"))
     try:
         if speed_against:
             text, failed = validation.speed_against(speed_against, commit)
@@ -292,7 +207,7 @@ def validate(
         else:
             text, failed = "", validation.validate(report, rounds, billions)
     except run.CannotRun as why:
-        _end(_Failed(why))
+        _end(Failed(why))
     if text:
         Console(soft_wrap=True).print(text, markup=False, highlight=False)
     if failed:

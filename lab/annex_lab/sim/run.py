@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import re
@@ -64,13 +65,17 @@ class Guest:
     told_clock: bool = True  # it finds a file that says how fast the time stamp counter is
 
 
+@functools.cache
+def version_of(qemu: str) -> str:
+    """The first line of what it says, asked once a process."""
+    return subprocess.run([qemu, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+
+
 def qemu() -> str:
     found = shutil.which(QEMU)
     if found is None:
         raise CannotRun(f"{QEMU} is not installed: apt-get install qemu-user (or make sim)")
-    version = re.search(
-        r"version (\d+\.\d+)", subprocess.run([found, "--version"], capture_output=True, text=True).stdout
-    )
+    version = re.search(r"version (\d+\.\d+)", version_of(found))
     if version is None or version[1] not in TESTED:
         raise CannotRun(f"{QEMU} is of version {version[1] if version else 'unknown'}; tested: {', '.join(TESTED)}")
     if not PLUGIN.exists():

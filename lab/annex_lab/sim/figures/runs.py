@@ -7,6 +7,7 @@ from pathlib import Path
 
 from annex_lab import allocators, paths
 from annex_lab.sim import cache, machines, run
+from annex_lab.sim.asked import Asked
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,19 @@ class Spec:
         """The file of its result, below the folder of parts: two runs that differ in anything have two files."""
         where = "+".join([self.machine, *filter(None, [self.hardware]), *self.settings])
         return f"{self.workload}/{self.allocator}/{where}/{self.threads}t-seed{self.seed}-scale{self.scale:g}.json"
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(
+            self.allocator,
+            self.workload,
+            machine=self.machine,
+            hardware=self.hardware,
+            settings=self.settings,
+            threads=self.threads,
+            seed=self.seed,
+            scale=self.scale,
+        )
 
     @property
     def arguments(self) -> list[str]:
