@@ -16,7 +16,7 @@ from truth import PARTS, WORDS, Truth, Unknown, kib, size
 
 GRANULE, SIZES, HEAP_SLAB = "src/core/granule.h", "src/core/size_class.h", "src/core/slab.h"
 COMMITMENT, AHEAD = "src/core/commitment.cpp", "src/core/fault_ahead.cpp"
-OUTBOX, INBOX = "src/remote/outbox.h", "src/remote/inbox.h"
+BATCHES, CHANNEL, INBOX = "src/remote/open_batches.h", "src/remote/channel.h", "src/remote/inbox.h"
 HANDFUL, MAGAZINE, STASH = "src/support/handful.h", "src/support/magazine.h", "src/support/stash.h"
 PLACEMENT, THREAD, CORE = "src/support/placement.cpp", "src/support/support_thread.cpp", "src/support/support_core.cpp"
 OFFLOAD, OPTIONS, SOLO = "src/front/offload.cpp", "src/os/options.h", "src/front/solo.cpp"
@@ -110,8 +110,10 @@ FIGURES = [
      lambda t: path_costs(t, "shared", "free")),
     ("docs/architecture.md", "a fair share (an {}) is free again", fair_share),
     ("docs/architecture.md", "Requests above {} skip", lambda t: size(t.constant(SIZES, "kMaxSmall"))),
-    ("docs/architecture.md", "a cache of {} open batches", lambda t: t.constant(OUTBOX, "kBatches")),
-    ("docs/architecture.md", "when it holds {}, or when B ends", lambda t: size(t.constant(OUTBOX, "kBudget"))),
+    ("docs/architecture.md", "There are {} of them", lambda t: t.constant(BATCHES, "kBatches")),
+    ("docs/architecture.md", "when it holds {}, or when B ends", lambda t: size(t.constant(BATCHES, "kBudget"))),
+    ("docs/architecture.md", "When B holds {} of such messages", lambda t: size(t.constant(CHANNEL, "kBudget"))),
+    ("docs/architecture.md", "From {} messages on", lambda t: t.constant(INBOX, "kSortAt")),
     ("docs/architecture.md", "When {} slabs have become complete", lambda t: t.constant(INBOX, "kReapAt")),
     ("docs/architecture.md", "Thread-local storage is {} bytes", lambda t: t.thread_local("shared")),
     ("docs/offload.md", "class map: a word for each {} |", granule),

@@ -65,7 +65,11 @@ EXPERIMENTS_OF = {
     ),
     "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
     "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
-    "annex-unbatched": Variant("annex-unbatched", {}, "Annex without BatchIt's outbox: target annex-unbatched-shared"),
+    "annex-unbatched": Variant("annex-unbatched", {}, "Annex without batches: target annex-unbatched-shared"),
+    "annex-by-slab": Variant("annex-by-slab", {}, "Annex with a queue for each slab: target annex-by-slab-shared"),
+    "annex-by-slab-unbatched": Variant(
+        "annex-by-slab-unbatched", {}, "the same without batches: target annex-by-slab-unbatched-shared"
+    ),
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"

@@ -25,6 +25,9 @@ bool Arena::reserve(size_t bytes) {
   metadata_ = metadata_bytes(with_reach ? std::max(bytes, kReach) : bytes);
   base_ = static_cast<char*>(os::reserve(bytes, kHugePage));
   if (base_ == nullptr) return false;
+  // Small pages until we ask for others, also where the system gives huge ones unasked: there the first touch of a
+  // small heap would cost 2 MiB.
+  os::advise_huge(base_, bytes, false);
   bytes_ = bytes;
   first_ = static_cast<uint32_t>(metadata_ / kGranule);
   frontier_ = committed_ = first_;
@@ -254,7 +257,7 @@ Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
   frontier_ = end;
   if (gap > 0) put_clean(gap_head, gap);
   Granule* run = metadata() + start;
-  advise(run, end - start, huge_pages);
+  if (huge_pages) advise_huge(run, end - start);
   run->kind = run[granules - 1].kind = Kind::kNone;
   if (end > start + granules) put_clean(run + granules, end - start - granules);
   return run;
@@ -266,12 +269,10 @@ Granule* Arena::take_for_purge(Granule* run, uint32_t granules) {
   return taken;
 }
 
-// Says which pages fresh memory is to have, also where the answer is small ones: a system that gives huge pages unasked
-// would make the first touch of a small heap cost 2 MiB.
-void Arena::advise(Granule* fresh, uint32_t granules, bool huge_pages) {
+void Arena::advise_huge(Granule* fresh, uint32_t granules) {
   const size_t bytes = size_t{granules} * kGranule;
-  os::advise_huge(start_of(fresh), bytes, huge_pages);
-  if (huge_pages) commitment.huge += bytes;
+  os::advise_huge(start_of(fresh), bytes, true);
+  commitment.huge += bytes;
 }
 
 bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
@@ -280,7 +281,7 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
     if (!commit_to(wanted)) return false;
     const uint32_t taken = wanted - frontier_;
     frontier_ = wanted;
-    advise(end, taken, huge_pages);
+    if (huge_pages) advise_huge(end, taken);
     end[granules - 1].kind = Kind::kNone;
     if (taken > granules) put_clean(end + granules, taken - granules);
     return true;

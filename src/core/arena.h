@@ -74,8 +74,8 @@ class Arena {
   Granule* take_joined(Granule* dirty, uint32_t granules);
   // Takes the granules from `end` on, if they are free.
   bool take_following(Granule* end, uint32_t granules, bool huge_pages);
-  // Which pages a run that is clean gets when it is touched.
-  void advise(Granule* fresh, uint32_t granules, bool huge_pages);
+  // A run that is clean gets huge pages when it is touched.
+  void advise_huge(Granule* fresh, uint32_t granules);
   // Takes the end of a dirty run out, to be given back and then put_clean.
   Granule* take_for_purge(Granule* run, uint32_t granules);
 

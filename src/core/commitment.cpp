@@ -164,12 +164,14 @@ void age_replace(Granule* run, Granule* by) {
   (by->newer != nullptr ? by->newer->older : commitment.newest) = by;
 }
 
+bool something_may_be_due() {
+  if (os::options.purge_delay_ms == 0) return commitment.dirty > 0;
+  return commitment.dirty >= kDirtySlack && commitment.keepers == 0 && commitment.purging == 0;
+}
+
 void give_back_due(uint64_t now_ms, size_t bytes) {
-  if (os::options.purge_delay_ms == 0) {
-    purge_expired(now_ms);
-  } else if (commitment.dirty >= kDirtySlack && commitment.keepers == 0 && commitment.purging == 0) {
-    purge_expired(now_ms, std::max(kHugePage, bytes));
-  }
+  if (!something_may_be_due()) return;
+  purge_expired(now_ms, os::options.purge_delay_ms == 0 ? SIZE_MAX : std::max(kHugePage, bytes));
 }
 
 void before_growth(size_t bytes) {
@@ -190,11 +192,6 @@ void want_purger() {
 
 size_t purge_all_locked() {
   return purge_while([] { return SIZE_MAX; });
-}
-
-size_t purge_all() {
-  os::Guard guard(arena_lock);
-  return purge_all_locked();
 }
 
 void keeper_comes() {

@@ -116,6 +116,8 @@ void note_span_gone(Granule* span, bool moved);  // before its pages are anybody
 void age_insert(Granule* run, Granule* older, uint64_t freed_ms);
 void age_remove(Granule* run);
 void age_replace(Granule* run, Granule* by);
+// Whether the delay's rule may find something to give back: what is not worth a look at the clock is none.
+bool something_may_be_due();
 // The delay's rule: a run of `bytes` has been given, or taken and is clean. Leaves it to a keeper; one thread at a
 // time. Lets go of the lock while it purges.
 void give_back_due(uint64_t now_ms, size_t bytes);
@@ -128,9 +130,6 @@ void want_purger();
 
 // Gives every dirty run back; returns the bytes. Lets go of the lock meanwhile.
 size_t purge_all_locked();
-
-// Without the lock: the same.
-size_t purge_all();
 
 // Without the lock: a thread becomes a keeper, and is one until it leaves. What is due goes back then.
 void keeper_comes();

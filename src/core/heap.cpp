@@ -1,10 +1,12 @@
 // Heaps: see heap.h.
 #include "core/heap.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/arena.h"
 #include "core/commitment.h"
+#include "core/runs.h"
 #include "os/mallacc_markers.h"
 #include "os/message.h"
 #include "os/random.h"
@@ -30,13 +32,24 @@ Block* Heap::refill(SizeClass c) {
   return candidate->free != nullptr ? take(candidate) : carve(candidate);
 }
 
+// How many clean runs a heap of so many granules takes at a time beside the one that it needs: a share of what it has,
+// as it is likely to grow by as much, and few enough not to spread the heaps' memory over too many huge pages.
+constexpr uint32_t spares_wanted(uint32_t granules) { return std::min(granules / 2 + 1, 8u); }
+
 // nullptr where memory is exhausted.
 Granule* Heap::new_slab(SizeClass c) {
   if (Granule* slab = cache_.take(slab_granules(c))) {
     remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
     return slab;
   }
-  Granule* slab = make_slab(c, this, number);
+  if (spares_ != nullptr && slab_granules(c) == 1) {
+    Granule* slab = spares_;
+    spares_ = slab->next;
+    make_slab_of(slab, c, this, number);
+    ++granules_;
+    return slab;
+  }
+  Granule* slab = make_slab(c, this, number, spares_ == nullptr ? spares_wanted(granules_) : 0, &spares_);
   if (slab != nullptr) granules_ += slab_granules(c);
   return slab;
 }
@@ -143,6 +156,8 @@ void Heap::flush() {
     granules_ -= slab_granules(run->size_class);
     give_slab(run);
   });
+  give_spares(spares_);
+  spares_ = nullptr;
   touched_.tell();
 }
 

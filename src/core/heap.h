@@ -82,8 +82,9 @@ class Heap {
   Granule* current_[kClasses] = {};
   SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
   RunCache cache_;
+  Granule* spares_ = nullptr;  // clean runs of one granule, linked by `next`
   TouchedBytes touched_;
-  uint32_t granules_ = 0;  // of its slabs, those taken away included
+  uint32_t granules_ = 0;  // of its slabs and its cache, those taken away included
   uint32_t remade_ = 0;    // slabs
   std::atomic<uint32_t> taken_away_{0};
 };

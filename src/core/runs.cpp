@@ -5,6 +5,7 @@
 
 #include "core/commitment.h"
 #include "core/gather.h"
+#include "core/transfer_cache.h"
 #include "os/clock.h"
 #include "os/options.h"
 #include "os/pages.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kSmallestArena = 2 * kHugePage;
 constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
+constexpr uint64_t kEmptyAfterMs = 100;   // for the transfer cache: so long may something lie there
 constexpr size_t kAddressSpaceShare = 8;  // under RLIMIT_AS an arena takes an eighth of what is allowed
 
 bool add_arena(size_t bytes, size_t least) {
@@ -34,6 +36,9 @@ bool add_arena(size_t bytes, size_t least) {
 // Of slabs' keys, what is by chance: under the arena lock.
 constinit uint64_t chance = 0;
 
+constinit TransferCache transfer_cache;
+constinit uint64_t emptied_ms = 0;  // when the transfer cache was last emptied, under the arena lock
+
 size_t standard_arena() {
   const size_t limit = os::address_space_limit();
   size_t bytes = std::min(os::options.reserve_bytes, kLargestArena);
@@ -48,6 +53,9 @@ bool set_up_locked() {
   chance = os::random_word();
   return true;
 }
+
+// What a run is taken for.
+enum class Purpose : uint8_t { kSlab, kSpan };
 
 void mark(Granule* run, uint32_t granules, Purpose purpose) {
   if (purpose == Purpose::kSpan) {
@@ -101,6 +109,21 @@ bool limit_allows(size_t bytes) {
   return limit == 0 || (bytes <= limit && commitment.live + commitment.promised <= limit - bytes);
 }
 
+void put_dirty(Granule* run, uint32_t granules, Purpose purpose, uint64_t now_ms) {
+  unmark(run, granules, purpose);
+  account_given(size_t{granules} * kGranule, purpose);
+  arena_of(run)->put_dirty(run, granules, now_ms);
+}
+
+// What is in the transfer cache becomes free in the arena. False where there is nothing.
+bool empty_transfer_cache() {
+  Granule* run = transfer_cache.take();
+  if (run == nullptr) return false;
+  const uint64_t now = os::now_ms();
+  for (; run != nullptr; run = transfer_cache.take()) put_dirty(run, 1, Purpose::kSlab, now);
+  return true;
+}
+
 template <class Take>
 Granule* first_arena_that(Take take) {
   for (uint32_t i = 0; i < arena_count; ++i) {
@@ -133,8 +156,12 @@ Granule* take_joined(uint32_t granules) {
 Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
+  const auto from_dirty = [=](Arena& arena) { return arena.take_dirty(granules); };
   *clean = false;
-  if (Granule* run = first_arena_that([=](Arena& arena) { return arena.take_dirty(granules); })) return run;
+  if (Granule* run = first_arena_that(from_dirty)) return run;
+  if (empty_transfer_cache()) {
+    if (Granule* run = first_arena_that(from_dirty)) return run;
+  }
   if (purpose == Purpose::kSpan) {
     if (granules >= kGranulesPerHugePage) {
       if (Granule* run = take_gathered(granules)) return run;
@@ -145,7 +172,7 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
   *clean = true;
   const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(used);
   if (Granule* run = first_arena_that(from_clean)) {
-    if (huge && granules >= kGranulesPerHugePage) arena_of(run)->advise(run, granules, true);
+    if (huge && granules >= kGranulesPerHugePage) arena_of(run)->advise_huge(run, granules);
     return run;
   }
   if (purpose == Purpose::kSlab) note_fresh_slabs();
@@ -209,23 +236,74 @@ Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose,
 
 // Last of all, as it lets go of the lock: what is dirty and due has not been of use to this one, and so goes back.
 void after_take(uint32_t granules, bool clean) {
-  if (clean && commitment.oldest != nullptr) give_back_due(os::now_ms(), granules * kGranule);
+  if (clean && something_may_be_due()) give_back_due(os::now_ms(), granules * kGranule);
 }
 
 }  // namespace
 
-Granule* take_slab_run(SizeClass c, bool* clean) {
-  os::Guard guard(arena_lock);
-  const uint32_t granules = slab_granules(c);
-  Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
-  if (run == nullptr) return nullptr;
+namespace {
+
+// Whatever a walk reads of a slab without blocks, and a key by chance.
+void prepare_for_slab(Granule* run, SizeClass c) {
   run->size_class = c;
   run->limit = 0;
   run->key = os::mixed(chance++);
   run->carved = 0;
   run->until = run->floor = 0;
-  after_take(granules, *clean);
+}
+
+// Clean runs of one granule, linked; fewer where the arena would have to grow for more.
+Granule* take_spares(SizeClass c, uint32_t count) {
+  Granule* spares = nullptr;
+  for (; count > 0 && limit_allows(kGranule); --count) {
+    Granule* run = first_arena_that([](Arena& arena) { return arena.take_clean(1); });
+    if (run == nullptr) break;
+    mark(run, 1, Purpose::kSlab);
+    account_taken(kGranule, Purpose::kSlab);
+    prepare_for_slab(run, c);
+    run->next = spares;
+    spares = run;
+  }
+  return spares;
+}
+
+}  // namespace
+
+Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more, Granule** spares) {
+  const uint32_t granules = slab_granules(c);
+  if (!arena_lock.try_lock()) {
+    if (Granule* run = granules == 1 ? transfer_cache.take() : nullptr) {
+      run->size_class = c;
+      run->key = os::mixed(run->key);
+      *clean = false;
+      return run;
+    }
+    arena_lock.lock();
+  }
+  Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
+  if (run != nullptr) {
+    prepare_for_slab(run, c);
+    if (*clean && granules == 1 && more > 0) *spares = take_spares(c, more);
+    after_take(granules, *clean);
+  }
+  arena_lock.unlock();
   return run;
+}
+
+void give_slab_run(Granule* head) {
+  const uint32_t granules = slab_granules(head->size_class);
+  const uint64_t now = os::now_ms();  // not under the lock: it may be a system call
+  if (!arena_lock.try_lock()) {
+    if (granules == 1 && transfer_cache.put(head)) return;
+    arena_lock.lock();
+  }
+  put_dirty(head, granules, Purpose::kSlab, now);
+  if (now >= emptied_ms + kEmptyAfterMs) {
+    emptied_ms = now;
+    empty_transfer_cache();
+  }
+  give_back_due(now, granules * kGranule);
+  arena_lock.unlock();
 }
 
 Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean) {
@@ -257,18 +335,37 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
   return run;
 }
 
-void give_run(Granule* head, uint32_t granules, Purpose purpose, bool clean) {
+void give_span_run(Granule* head, bool clean) {
+  const uint32_t granules = head->length;
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
-  if (purpose == Purpose::kSpan) note_span_gone(head, clean);
-  unmark(head, granules, purpose);
-  account_given(size_t{granules} * kGranule, purpose);
+  note_span_gone(head, clean);
   if (clean) {
+    unmark(head, granules, Purpose::kSpan);
+    account_given(size_t{granules} * kGranule, Purpose::kSpan);
     arena_of(head)->put_clean(head, granules);
     return;
   }
-  arena_of(head)->put_dirty(head, granules, now);
+  put_dirty(head, granules, Purpose::kSpan, now);
   give_back_due(now, granules * kGranule);
+}
+
+void give_spares(Granule* spares) {
+  if (spares == nullptr) return;
+  os::Guard guard(arena_lock);
+  while (spares != nullptr) {
+    Granule* run = spares;
+    spares = run->next;
+    unmark(run, 1, Purpose::kSlab);
+    account_given(kGranule, Purpose::kSlab);
+    arena_of(run)->put_clean(run, 1);
+  }
+}
+
+size_t purge_all() {
+  os::Guard guard(arena_lock);
+  empty_transfer_cache();
+  return purge_all_locked();
 }
 
 bool resize_span(Granule* head, size_t bytes) {

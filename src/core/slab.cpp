@@ -19,13 +19,19 @@ void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fr
 
 }  // namespace
 
-Granule* make_slab(SizeClass c, Heap* owner, uint16_t number) {
+Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, uint32_t more, Granule** spares) {
   bool clean = false;
-  Granule* slab = take_slab_run(c, &clean);
+  Granule* slab = take_slab_run(c, &clean, more, spares);
   if (slab == nullptr) return nullptr;
   slab->owner = owner;
   begin(slab, c, number, slab->key, clean);
   return slab;
+}
+
+void make_slab_of(Granule* spare, SizeClass c, Heap* owner, uint16_t number) {
+  spare->owner = owner;
+  spare->size_class = c;
+  begin(spare, c, number, spare->key, true);
 }
 
 void end_slab(Granule* slab) {
@@ -52,7 +58,7 @@ uint32_t blocks_to_carve(const Granule* slab) {
                   slab_capacity(slab->size_class) - slab->carved);
 }
 
-void give_slab(Granule* slab) { give_run(slab, slab_granules(slab->size_class), Purpose::kSlab, false); }
+void give_slab(Granule* slab) { give_slab_run(slab); }
 
 void let_go(Granule* slab) {
   note_untouched(slab->carved * block_size(slab->size_class));

@@ -18,8 +18,11 @@ constexpr uint32_t fair_share(uint32_t capacity) { return std::max(capacity / 8,
 // How much is carved at a time where the memory is resident already. Untouched memory is carved page by page.
 inline constexpr size_t kResidentExtent = 16384;
 
-// A slab without blocks, whose keys have the owner's number in them; nullptr where memory is exhausted.
-Granule* make_slab(SizeClass c, Heap* owner, uint16_t number);
+// A slab without blocks, whose keys have the owner's number in them; nullptr where memory is exhausted. And up to
+// `more` clean runs beside it, for later (core/runs.h).
+Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, uint32_t more = 0, Granule** spares = nullptr);
+// A slab of such a run.
+void make_slab_of(Granule* spare, SizeClass c, Heap* owner, uint16_t number);
 
 // A slab that no longer belongs to any list, and none of whose blocks is in use, has no blocks any more: the run is the
 // owner's. Then it is made a slab again, of a class with slabs of the same length and with another key, or given back.

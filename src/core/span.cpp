@@ -33,7 +33,7 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   return block;
 }
 
-void free_span(Granule* head) { give_run(head, head->length, Purpose::kSpan, false); }
+void free_span(Granule* head) { give_span_run(head, false); }
 
 bool resize_span_in_place(Granule* head, size_t bytes) {
   const size_t usable = round_to_pages(bytes);
@@ -53,7 +53,7 @@ void* move_span(Granule* from, size_t bytes) {
     free_span(to);
     return nullptr;
   }
-  give_run(from, kept, Purpose::kSpan, true);
+  give_span_run(from, true);
   return start_of(to);
 }
 

@@ -53,29 +53,40 @@ constinit bool exit_key_made = false;
 
 // --- remote frees ---------------------------------------------------------------------------------------------------
 
-// Puts the batches of slabs back into the heap.
-auto receive_into(ThreadHeap* heap) {
-  return [heap](Granule* slab) {
+// A heap as its inbox sees it.
+struct Receiver {
+  ThreadHeap* heap;
+
+  bool owns(const Granule* slab) const { return slab->owner == heap; }
+  void receive(Granule* slab, const Chain& chain) const {
     ++heap->batches;
-    heap->put_back(slab, remote::take(slab, start_of(slab)));
-  };
-}
+    heap->put_back(slab, chain);
+  }
+  void let_go(Granule* slab) const {
+    heap->note_taken_away(slab_granules(slab->size_class));
+    annex::let_go(slab);
+  }
+};
 
 // The heap's owner takes in what others have freed.
-void drain(ThreadHeap* heap) { heap->inbox.drain(receive_into(heap)); }
+void take_in(ThreadHeap* heap) { heap->inbox.take_in(Receiver{heap}); }
 
-// Sends blocks to their slab's owner.
-void send(Granule* slab, const Chain& chain) {
-  // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
-  const uintptr_t granule = reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1);
-  char* const start = slab_granules(slab->size_class) == 1 ? reinterpret_cast<char*>(granule) : start_of(slab);
-  ThreadHeap* owner = static_cast<ThreadHeap*>(slab->owner);
-  const auto take_away = [owner](Granule* complete) {
-    owner->note_taken_away(slab_granules(complete->size_class));
-    let_go(complete);
-  };
-  owner->inbox.send(slab, start, chain, receive_into(owner), take_away);
-}
+// The way from an outbox to other heaps.
+struct ToHeaps {
+  static char* start(const Granule* slab, const Chain& chain) {
+    // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
+    if (slab_granules(slab->size_class) > 1) return start_of(slab);
+    return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1));
+  }
+  static void post(Heap* owner, const remote::Messages& messages) {
+    ThreadHeap* heap = static_cast<ThreadHeap*>(owner);
+    heap->inbox.post(messages, Receiver{heap});
+  }
+  static void send(Granule* slab, const Chain& chain) {
+    ThreadHeap* heap = static_cast<ThreadHeap*>(slab->owner);
+    heap->inbox.send(slab, start(slab, chain), chain, Receiver{heap});
+  }
+};
 
 // --- a thread's heap ------------------------------------------------------------------------------------------------
 
@@ -123,7 +134,7 @@ ThreadHeap* take_heap() {
 
 void put_heap(ThreadHeap* heap) {
   heap->flush();
-  heap->inbox.enter_pool(receive_into(heap));
+  heap->inbox.enter_pool(Receiver{heap});
   os::Guard guard(pool_lock);
   heap->next_pooled = pool;
   pool = heap;
@@ -133,7 +144,7 @@ void put_heap(ThreadHeap* heap) {
 void leave_heap(ThreadHeap* heap) {
   thread_heap = &no_heap;
   thread_number = kNoNumber;
-  heap->outbox.flush(send);
+  heap->outbox.flush(ToHeaps{});
   put_heap(heap);
 }
 
@@ -169,7 +180,7 @@ bool start_thread() {
 }
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
-  if (heap->free[c] == nullptr && !heap->inbox.empty()) drain(heap);
+  if (heap->free[c] == nullptr && !heap->inbox.empty()) take_in(heap);
   MALLACC_DROP(uint32_t{c});
   Block* block = heap->free[c];
   if (block == nullptr) {
@@ -193,8 +204,8 @@ void* allocate_from_the_pool(SizeClass c) {
 void release_remote(Granule* slab, Block* block) {
   mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
-  if (thread_heap == &no_heap && !start_thread()) return send(slab, {block, block, 1});
-  if (!thread_heap->outbox.add(slab, block, send)) os::fatal(kFreedTwice, block);
+  if (thread_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
+  if (!thread_heap->outbox.add(slab, block, ToHeaps{})) os::fatal(kFreedTwice, block);
 }
 
 void* allocate_small(SizeClass c) {
@@ -232,8 +243,8 @@ void Shared::release_slow(void* address) noexcept {
 
 size_t Shared::give_back() {
   if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
-    heap->outbox.flush(send);
-    drain(heap);
+    heap->outbox.flush(ToHeaps{});
+    take_in(heap);
     heap->flush();
   }
   return purge_all();

@@ -1,23 +1,24 @@
-// A heap's inbox: the slabs whose batch has something in it, and what senders, the heap's owner and the pool of heaps
+// A heap's inbox: what other threads have freed of its slabs, and what senders, the heap's owner and the pool of heaps
 // without an owner agree on.
 //
-// A slab enters when its batch turns from empty to not empty, and its batch is emptied only after it has left, so it is
-// in the inbox at most once and one link in its metadata is enough.
+// Messages come in (remote/message.h), any number of them with one compare-and-swap; the owner takes all in when it
+// needs blocks. A heap in the pool has no owner, so whoever posts to it takes in, in the owner's stead. Nothing is left
+// to nobody, since each side first says what it has done and then looks:
 //
-// The owner drains the inbox when it needs blocks. A heap in the pool has no owner, so whoever posts to it drains in
-// the owner's stead. No slab is left to nobody, since each side first says what it has done and then looks:
-//
-//   whoever posts:   posts;             then reads pooled_, and drains if it is set
-//   the owner:       writes pooled_;    then drains
+//   whoever posts:   posts;             then reads pooled_, and takes in if it is set
+//   the owner:       writes pooled_;    then takes in
 //
 // All four are sequentially consistent: one of the two sees what the other has done.
 //
-// An owner that sleeps drains nothing, while others may free all that it ever allocated. So the inbox also counts the
-// slabs whose batch has become complete, and from kReapAt on the thread that sends takes those out itself (reaps) and
-// lets go of them. It posts the others again, and like whoever posts it then looks: its owner may have gone to the pool
-// while they were in no inbox.
+// An owner that sleeps takes nothing in, while others may free all that it ever allocated. So from kSortAt messages on
+// the thread that posts sorts them: each goes to the batch of its slab (remote/batch.h), and the slab into a list of
+// such slabs. A slab enters when its batch turns from empty to not empty, and its batch is emptied only after it has
+// left, so it is in the list at most once and one link in its metadata is enough. The inbox counts the slabs whose
+// batch has become complete, and from kReapAt on the thread that sorts takes those out itself (reaps) and lets go of
+// them. It posts the others again, and like whoever posts it then looks: the owner may have gone to the pool while they
+// were in no inbox.
 //
-// Synchronization: any thread sends. Draining and changing pooled_ are for the heap's holder: its owner, or, while it
+// Synchronization: any thread posts. Taking in and changing pooled_ are for the heap's holder: its owner, or, while it
 // is in the pool, whoever has the lock.
 #pragma once
 
@@ -26,51 +27,61 @@
 #include "core/granule.h"
 #include "os/message.h"
 #include "remote/batch.h"
+#include "remote/message.h"
 #include "remote/steps.h"
 
 namespace annex::remote {
 
-// A number of complete slabs from which on taking them out is worth it.
+// A number of messages from which on sorting them is worth it, and of complete slabs for which taking them out is.
+inline constexpr uint32_t kSortAt = 64;
 inline constexpr uint32_t kReapAt = 32;
 
-template <uint32_t kComplete>
+inline constexpr char kOverwritten[] = "a block written to after it was freed (or another heap's):";
+
+template <uint32_t kMessages, uint32_t kComplete>
 class BasicInbox {
  public:
-  // Of whoever drains in the owner's stead, and of entering and leaving the pool. Around fork it is held.
+  // Of whoever takes in, in the owner's stead, and of entering and leaving the pool. Around fork it is held.
   Lock lock;
 
-  // In the functions below, receive(slab) takes the slab's batch (remote/batch.h: take) and puts its blocks back into
-  // the heap, which is the caller's while it runs; let_go(slab) gives back a slab that is in none of the heap's lists.
+  // In the functions below, `heap` is the inbox's: heap.owns(slab) is whether the slab is one of its;
+  // heap.receive(slab, chain) puts blocks back into it, while it is the caller's; heap.let_go(slab) gives back a slab
+  // all of whose blocks are in its batch, and which is in none of the heap's lists.
 
-  // Sends blocks of a slab of this inbox's heap, which starts at `slab_start`. Afterwards the slab may be gone.
-  template <class Receive, class LetGo>
-  void send(Granule* slab, char* slab_start, const Chain& chain, Receive receive, LetGo let_go) {
-    const uint32_t capacity = capacity_of(slab);
-    const uint32_t before = add(slab, slab_start, chain);
-    const uint32_t count = before + chain.count;
-    if (count > capacity) [[unlikely]]
-      os::fatal(kFreedTwice, chain.first);
-    bool posted = before == 0;
-    if (posted) post(slab);
-    if (count == capacity) [[unlikely]]
-      posted |= completed() && reap(let_go);
-    if (posted && pooled_.load(std::memory_order_seq_cst)) drain_in_the_pool(receive);
+  // Messages of slabs of this inbox's heap. Afterwards the slabs may be gone.
+  template <class Heap>
+  void post(const Messages& messages, Heap heap) {
+    if (push(messages) >= kMessages) [[unlikely]]
+      sort(heap);
+    if (pooled_.load(std::memory_order_seq_cst)) [[unlikely]]
+      take_in_for_the_pool(heap);
   }
 
-  bool empty() const { return first_.load(std::memory_order_relaxed) == nullptr; }
+  // The same for one chain, which goes to its slab's batch at once.
+  template <class Heap>
+  void send(Granule* slab, char* slab_start, const Chain& chain, Heap heap) {
+    if (add_to_batch(slab, slab_start, chain, heap) && pooled_.load(std::memory_order_seq_cst)) {
+      take_in_for_the_pool(heap);
+    }
+  }
+
+  bool empty() const {
+    return messages_.load(std::memory_order_relaxed) == 0 && slabs_.load(std::memory_order_relaxed) == nullptr;
+  }
 
   // The owner takes in what there is.
-  template <class Receive>
-  void drain(Receive receive) {
-    take_out(receive);
+  template <class Heap>
+  void take_in(Heap heap) {
+    take_messages(heap, [&](Granule* slab, const Chain& chain) { heap.receive(slab, chain); });
+    take_slabs([&](Granule* slab) { heap.receive(slab, take(slab, start_of_slab(slab))); });
   }
 
   // The owner leaves the heap, which it does not touch from here on.
-  template <class Receive>
-  void enter_pool(Receive receive) {
+  template <class Heap>
+  void enter_pool(Heap heap) {
     Guard guard(lock);
     pooled_.store(true, std::memory_order_seq_cst);
-    take_out(receive);
+    take_in(heap);
   }
 
   // The caller becomes the owner of a heap that was in the pool, or is new.
@@ -80,23 +91,73 @@ class BasicInbox {
   }
 
  private:
+  static constexpr uint64_t kOneMessage = uint64_t{1} << kAddressBits;
+
+  // How many messages there are now.
+  uint32_t push(const Messages& messages) {
+    const uint64_t first = address_bits(reinterpret_cast<uintptr_t>(messages.first));
+    const uint64_t unlinked = word_of(messages.last);  // it is in front of none
+    uint64_t seen = messages_.load(std::memory_order_relaxed);
+    uint64_t next;
+    do {
+      set_word(messages.last, unlinked | address_bits(address_in(seen)));
+      next = (seen / kOneMessage + messages.count) * kOneMessage | first;
+    } while (!messages_.compare_exchange_weak(seen, next, std::memory_order_seq_cst, std::memory_order_relaxed));
+    return static_cast<uint32_t>(next / kOneMessage);
+  }
+
+  // Calls act(slab, chain) for each message, none of which is there any more.
+  template <class Heap, class Act>
+  void take_messages(Heap heap, Act act) {
+    Block* carrier = reinterpret_cast<Block*>(address_in(messages_.exchange(0, std::memory_order_seq_cst)));
+    while (carrier != nullptr) {
+      Granule* const slab = slab_of(carrier);
+      if (slab == nullptr || !heap.owns(slab)) [[unlikely]]
+        os::fatal(kOverwritten, carrier);
+      Block* const next = next_message(carrier);  // before act: then the carrier may be another message's
+      act(slab, chain_of(carrier, start_of_slab(slab)));
+      carrier = next;
+    }
+  }
+
+  // True where the slab has been posted, so that the caller must look at pooled_.
+  template <class Heap>
+  bool add_to_batch(Granule* slab, char* slab_start, const Chain& chain, Heap heap) {
+    const uint32_t capacity = capacity_of(slab);
+    const uint32_t before = add(slab, slab_start, chain);
+    const uint32_t count = before + chain.count;
+    if (count > capacity) [[unlikely]]
+      os::fatal(kFreedTwice, chain.first);
+    bool posted = before == 0;
+    if (posted) post(slab);
+    if (count == capacity) [[unlikely]]
+      posted |= completed() && reap(heap);
+    return posted;
+  }
+
+  template <class Heap>
+  void sort(Heap heap) {
+    take_messages(heap,
+                  [&](Granule* slab, const Chain& chain) { add_to_batch(slab, start_of_slab(slab), chain, heap); });
+  }
+
   void post(Granule* slab) {
-    Granule* first = first_.load(std::memory_order_relaxed);
+    Granule* first = slabs_.load(std::memory_order_relaxed);
     do {
       slab->inbox_next = first;
-    } while (!first_.compare_exchange_weak(first, slab, std::memory_order_seq_cst, std::memory_order_relaxed));
+    } while (!slabs_.compare_exchange_weak(first, slab, std::memory_order_seq_cst, std::memory_order_relaxed));
   }
 
   // A slab's batch has become complete. True where it is time to reap.
   bool completed() { return complete_.fetch_add(1, std::memory_order_relaxed) + 1 >= kComplete; }
 
   // Lets go of each slab whose batch is complete. True where it has posted others again.
-  template <class LetGo>
-  bool reap(LetGo let_go) {
+  template <class Heap>
+  bool reap(Heap heap) {
     bool posted = false;
-    take_out([&](Granule* slab) {
+    take_slabs([&](Granule* slab) {
       if (complete(slab)) {
-        let_go(slab);
+        heap.let_go(slab);
       } else {
         post(slab);
         posted = true;
@@ -105,18 +166,19 @@ class BasicInbox {
     return posted;
   }
 
-  template <class Receive>
-  void drain_in_the_pool(Receive receive) {
+  template <class Heap>
+  void take_in_for_the_pool(Heap heap) {
     Guard guard(lock);
-    // Not where a thread has taken the heap meanwhile: then it is the owner's to drain.
-    if (pooled_.load(std::memory_order_relaxed)) take_out(receive);
+    // Not where a thread has taken the heap meanwhile: then it is the owner's to take in.
+    if (pooled_.load(std::memory_order_relaxed)) take_in(heap);
   }
 
-  // Calls act(slab) for each slab in the inbox, none of which is there any more.
+  // Calls act(slab) for each slab in the list, none of which is there any more.
   template <class Act>
-  void take_out(Act act) {
+  void take_slabs(Act act) {
+    if (slabs_.load(std::memory_order_seq_cst) == nullptr) return;
     complete_.store(0, std::memory_order_relaxed);
-    Granule* slab = first_.exchange(nullptr, std::memory_order_seq_cst);
+    Granule* slab = slabs_.exchange(nullptr, std::memory_order_seq_cst);
     while (slab != nullptr) {
       Granule* next = slab->inbox_next;  // before act: then the slab may be posted again
       act(slab);
@@ -124,11 +186,12 @@ class BasicInbox {
     }
   }
 
-  Atomic<Granule*> first_{nullptr};
+  Atomic<uint64_t> messages_{0};  // how many << kAddressBits | the carrier of the first
+  Atomic<Granule*> slabs_{nullptr};
   Atomic<uint32_t> complete_{0};
   Atomic<bool> pooled_{false};  // written with the lock held
 };
 
-using Inbox = BasicInbox<kReapAt>;
+using Inbox = BasicInbox<kSortAt, kReapAt>;
 
 }  // namespace annex::remote

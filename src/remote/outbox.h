@@ -1,96 +1,45 @@
-// A thread's outbox: blocks of other heaps that it has freed, collected by slab before they are sent, so that one
-// compare-and-swap carries many (BatchIt, section 3).
+// A thread's outbox: what it has freed of other heaps and they do not have yet. Open batches, and what the channel holds.
 //
-// A set-associative cache of open batches, keyed by the slab, 2 ways as in the paper's section 4, where 8 sets are an
-// educated guess. Here there are more, a line of the host's caches each: threads that free what many others allocated
-// see hundreds of slabs in turn, and 8 sets sent most blocks alone. A batch is sent when its place is needed for
-// another slab (the longer of the two goes), or when it holds kBudget bytes, so that a thread that stops freeing keeps
-// at most kBatches * kBudget bytes from their owners. Blocks above the budget are sent at once.
-//
-// With ANNEX_UNBATCHED (the target annex-unbatched-shared, for the simulator) nothing is collected: what batches are
-// worth is the difference.
+// With ANNEX_UNBATCHED (targets annex-unbatched-shared, annex-by-slab-unbatched-shared) each block is a batch of its own: what batches are worth is the
+// difference.
 //
 // Synchronization: none; the outbox belongs to one thread.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-
 #include "core/granule.h"
+#include "remote/channel.h"
+#include "remote/open_batches.h"
 
 namespace annex::remote {
 
-class Outbox {
- public:
-  static constexpr size_t kBatches = 128;
-  static constexpr size_t kBudget = 2048;
 #ifdef ANNEX_UNBATCHED
-  static constexpr bool kCollects = false;
+inline constexpr bool kCollects = false;
 #else
-  static constexpr bool kCollects = true;
+inline constexpr bool kCollects = true;
 #endif
 
-  // Takes a block in. Calls send(slab, chain) for each batch that must go. False where the block is the
-  // one that was freed last: then nothing has happened.
-  template <class Send>
-  bool add(Granule* slab, Block* block, Send send) {
+class Outbox {
+ public:
+  // Takes a block in; `to` as in channel.h. False where the block is the one that was freed last: then nothing has
+  // happened.
+  template <class To>
+  bool add(Granule* slab, Block* block, To to) {
     if constexpr (!kCollects) {
-      send(slab, Chain{block, block, 1});
+      channel_.add(slab, {block, block, 1}, to);
       return true;
     }
-    Open* const set = open_ + set_of(slab) * kWays;
-    Open* open = set[0].slab == slab ? &set[0] : &set[1];
-    if (open->slab != slab) {
-      const bool second = set[0].slab != nullptr && (set[1].slab == nullptr || set[1].count > set[0].count);
-      open = &set[second];
-      close(open, send);
-      open->slab = slab;
-      open->last = block;
-      open->room = static_cast<uint32_t>(std::max<size_t>(kBudget / block_size(slab->size_class), 1));
-    }
-    if (open->first == block) return false;
-    block->next = open->first;
-    open->first = block;
-    if (++open->count == open->room) close(open, send);
-    return true;
+    return open_.add(slab, block, [&](Granule* of, const Chain& chain) { channel_.add(of, chain, to); });
   }
 
-  template <class Send>
-  void flush(Send send) {
-    for (Open& open : open_) close(&open, send);
+  template <class To>
+  void flush(To to) {
+    open_.close_all([&](Granule* slab, const Chain& chain) { channel_.add(slab, chain, to); });
+    channel_.flush(to);
   }
 
  private:
-  static constexpr size_t kWays = 2;
-  static constexpr size_t kSets = kBatches / kWays;
-
-  struct Open {
-    Granule* slab = nullptr;  // nullptr: unused
-    Block* first = nullptr;
-    Block* last = nullptr;
-    uint32_t count = 0;
-    uint32_t room = 0;  // the count at which the batch is sent
-  };
-  static_assert(sizeof(Open) * kWays == 64);
-
-  // Neighbouring slabs fall into different sets.
-  static size_t set_of(const Granule* slab) {
-    const uint64_t index = reinterpret_cast<uintptr_t>(slab) / sizeof(Granule);
-    return index * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kSets));
-  }
-  static_assert(std::has_single_bit(kSets));
-
-  template <class Send>
-  static void close(Open* open, Send send) {
-    if (open->slab == nullptr) return;
-    const Open batch = *open;
-    *open = Open{};
-    send(batch.slab, Chain{batch.first, batch.last, batch.count});
-  }
-
-  alignas(64) Open open_[kBatches];
+  OpenBatches open_;
+  Channel channel_;
 };
 
 }  // namespace annex::remote

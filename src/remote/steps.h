@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "core/arena.h"
 #include "core/granule.h"
 #include "os/lock.h"
 
@@ -23,6 +24,13 @@ using Guard = os::Guard;
 
 // How many blocks a slab has.
 inline uint32_t capacity_of(const Granule* slab) { return slab_capacity(slab->size_class); }
+inline char* start_of_slab(const Granule* slab) { return start_of(slab); }
+// The slab in which an address lies; nullptr where it lies in none.
+inline Granule* slab_of(const void* address) {
+  Granule* granule = granule_of(address);
+  if (granule != nullptr && granule->kind == Kind::kSlabTail) granule -= granule->back;
+  return granule != nullptr && granule->kind == Kind::kSlab ? granule : nullptr;
+}
 
 }  // namespace annex::remote
 

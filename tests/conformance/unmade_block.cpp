@@ -31,7 +31,7 @@ annex_region region_of(const void* address) {
   return search.found;
 }
 
-// The slabs that were there when the scenario began: libc or the test's own libraries may have blocks of them.
+// The slabs with blocks in use when the scenario began: libc or the test's own libraries have some.
 struct Known {
   const void* starts[4096];
   std::size_t count;
@@ -43,7 +43,7 @@ const Known& known_slabs() {
       [](const annex_region* region, void* context) {
         Known* all = static_cast<Known*>(context);
         SCENARIO_CHECK(all->count < std::size(all->starts));
-        if (region->kind == ANNEX_REGION_SLAB) all->starts[all->count++] = region->start;
+        if (region->kind == ANNEX_REGION_SLAB && region->used > 0) all->starts[all->count++] = region->start;
         return 0;
       },
       &known);

@@ -19,12 +19,20 @@ namespace {
 struct Taken {
   Granule* head;
   uint32_t granules;
-  Purpose purpose;
+  bool slab;
 };
 
-Granule* take(uint32_t granules, Purpose purpose = Purpose::kSpan, uint32_t alignment = 1) {
+void give(const Taken& taken) {
+  if (taken.slab) {
+    give_slab_run(taken.head);
+  } else {
+    give_span_run(taken.head, false);
+  }
+}
+
+Granule* take(uint32_t granules, bool slab = false, uint32_t alignment = 1) {
   bool clean;
-  if (purpose == Purpose::kSpan) return take_span_run(granules, alignment, granules * kGranule, &clean);
+  if (!slab) return take_span_run(granules, alignment, granules * kGranule, &clean);
   SizeClass c = 0;
   while (slab_granules(c) != granules) ++c;
   return take_slab_run(c, &clean);
@@ -37,11 +45,11 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
     if (taken.size() > 60 || (!taken.empty() && random() % 2 == 0)) {
       const size_t index = random() % taken.size();
       Taken& t = taken[index];
-      if (t.purpose == Purpose::kSpan && random() % 3 == 0) {
+      if (!t.slab && random() % 3 == 0) {
         const uint32_t length = 1 + random() % (2 * t.granules);
         if (resize_span(t.head, length * kGranule)) t.granules = length;
       } else {
-        give_run(t.head, t.granules, t.purpose, false);
+        give(t);
         t = taken.back();
         taken.pop_back();
       }
@@ -49,12 +57,12 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
       const bool slab = random() % 2 == 0;
       const uint32_t granules = slab ? 1 + random() % 3 : 1 + random() % (random() % 8 == 0 ? 100 : 10);
       const uint32_t alignment = !slab && random() % 4 == 0 ? 1u << random() % 7 : 1;
-      Granule* head = take(granules, slab ? Purpose::kSlab : Purpose::kSpan, alignment);
+      Granule* head = take(granules, slab, alignment);
       ASSERT_NE(head, nullptr);
       ASSERT_EQ(reinterpret_cast<uintptr_t>(start_of(head)) % (alignment * kGranule), 0u);
       ASSERT_EQ(granule_of(start_of(head)), head);
       memset(start_of(head), 0xEE, 64);
-      taken.push_back({head, granules, slab ? Purpose::kSlab : Purpose::kSpan});
+      taken.push_back({head, granules, slab});
     }
     if (step % 97 == 0) purge_all();
     if (step % 16 == 0) {
@@ -62,7 +70,7 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
       if (HasFailure()) return;
     }
   }
-  for (const Taken& t : taken) give_run(t.head, t.granules, t.purpose, false);
+  for (const Taken& t : taken) give(t);
   test::expect_consistent();
 }
 
@@ -76,7 +84,7 @@ TEST(Arena, CleanMemoryReadsAsZero) {
       for (size_t i = 0; i < 8 * kGranule; i += 512) ASSERT_EQ(start[i], 0);
     }
     memset(start, 0x5A, 8 * kGranule);
-    give_run(run, 8, Purpose::kSpan, false);
+    give_span_run(run, false);
     if (round % 2 == 1) purge_all();
   }
 }
@@ -105,24 +113,24 @@ TEST(Arena, AWalkSeesARunAsSoonAsItIsTaken) {
     EXPECT_EQ(region.kind, ANNEX_REGION_SPAN);
     EXPECT_EQ(region.bytes, (granules + 1) * kGranule);
     EXPECT_EQ(region.block_size, granules * kGranule + 4096);
-    give_run(span, granules + 1, Purpose::kSpan, false);
+    give_span_run(span, false);
     Granule* slab = take_slab_run(c, &clean);
     region = seen_by_a_walk(slab);
     EXPECT_EQ(region.kind, ANNEX_REGION_SLAB);
     EXPECT_EQ(region.bytes, granules * kGranule) << "class " << int{c};
     EXPECT_EQ(region.block_size, block_size(c));
     EXPECT_EQ(region.used, 0u);
-    give_run(slab, granules, Purpose::kSlab, false);
+    give_slab_run(slab);
   }
 }
 
 TEST(Arena, DirtyMemoryIsUsedBeforeFresh) {
   Granule* first = take(5);
-  give_run(first, 5, Purpose::kSpan, false);
+  give_span_run(first, false);
   bool clean = true;
   Granule* second = take_span_run(5, 1, 5 * kGranule, &clean);
   EXPECT_FALSE(clean);
-  give_run(second, 5, Purpose::kSpan, false);
+  give_span_run(second, false);
 }
 
 // Six runs beside each other, so that what becomes of them is known; the outer two stay taken.
@@ -132,14 +140,14 @@ class Neighbours : public ::testing::Test {
     os::options.purge_delay_ms = 3600 * 1000;
     purge_all();
     Granule* whole = take(6 * kLength);
-    give_run(whole, 6 * kLength, Purpose::kSpan, false);
+    give_span_run(whole, false);
     for (Granule*& run : runs_) run = take(kLength);
     std::sort(std::begin(runs_), std::end(runs_));
     ASSERT_EQ(runs_[5] - runs_[0], 5 * kLength);
   }
   void TearDown() override {
     for (Granule* run : runs_) {
-      if (run != nullptr) give_run(run, kLength, Purpose::kSpan, false);
+      if (run != nullptr) give_span_run(run, false);
     }
     test::expect_consistent();
     os::options.purge_delay_ms = 1000;
@@ -150,7 +158,7 @@ class Neighbours : public ::testing::Test {
   }
   void free_dirty(int index) {
     memset(start_of(runs_[index]), 0x5A, kLength * kGranule);
-    give_run(runs_[index], kLength, Purpose::kSpan, false);
+    give_span_run(runs_[index], false);
     runs_[index] = nullptr;
   }
   // Granules: what is wanted is below 2 MiB, so nothing is moved (core/gather.h).
@@ -173,7 +181,7 @@ TEST_F(Neighbours, ADirtyRunIsUsedWithTheCleanOnesBesideIt) {
   EXPECT_EQ(commitment.dirty, 0u);
   EXPECT_EQ(commitment.purged_total, purged);  // it was used, not given back
   test::expect_consistent();
-  give_run(run, kWanted, Purpose::kSpan, false);
+  give_span_run(run, false);
 }
 
 TEST_F(Neighbours, ARunThatIsMostlyCleanStaysClean) {
@@ -184,7 +192,7 @@ TEST_F(Neighbours, ARunThatIsMostlyCleanStaysClean) {
   constexpr uint32_t kWanted = 2 * kLength + 2;  // less than half of it would be dirty
   Granule* run = take_span_run(kWanted, 1, kWanted * kGranule, &clean);
   EXPECT_TRUE(clean);
-  give_run(run, kWanted, Purpose::kSpan, false);
+  give_span_run(run, false);
 }
 
 TEST(Arena, TheLimitIsKept) {
@@ -196,7 +204,7 @@ TEST(Arena, TheLimitIsKept) {
   EXPECT_EQ(take(1), nullptr);
   EXPECT_FALSE(resize_span(run, 11 * kGranule));
   os::options.max_heap_bytes = 0;
-  give_run(run, 10, Purpose::kSpan, false);
+  give_span_run(run, false);
 }
 
 TEST(Arena, AddressesOfNoArenaAreNotFound) {

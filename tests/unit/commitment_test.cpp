@@ -49,7 +49,7 @@ TEST_F(CommitmentTest, StepsGrowWithTheHeapWithinBounds) {
 TEST_F(CommitmentTest, NoDelayGivesBackAtOnce) {
   Granule* run = span(64);
   os::options.purge_delay_ms = 0;
-  give_run(run, 64, Purpose::kSpan, false);
+  give_span_run(run, false);
   EXPECT_EQ(commitment.dirty, 0u);
   test::expect_consistent();
 }
@@ -57,7 +57,7 @@ TEST_F(CommitmentTest, NoDelayGivesBackAtOnce) {
 TEST_F(CommitmentTest, NegativeDelayKeepsEverything) {
   os::options.purge_delay_ms = -1;
   Granule* run = span(64);
-  give_run(run, 64, Purpose::kSpan, false);
+  give_span_run(run, false);
   const size_t dirty = commitment.dirty;
   EXPECT_GE(dirty, 64 * kGranule);
   {
@@ -69,7 +69,7 @@ TEST_F(CommitmentTest, NegativeDelayKeepsEverything) {
 
 TEST_F(CommitmentTest, AKeeperGivesBackWhatIsDueStepByStep) {
   keeper_comes();
-  give_run(span(80), 80, Purpose::kSpan, false);  // 5 MiB
+  give_span_run(span(80), false);  // 5 MiB
   const size_t dirty = commitment.dirty;
   purge_due();
   EXPECT_EQ(commitment.dirty, dirty);
@@ -88,17 +88,17 @@ TEST_F(CommitmentTest, AKeeperGivesBackWhatIsDueStepByStep) {
 
 TEST_F(CommitmentTest, ThreadsThatComeByGiveBackWhatIsDueStepByStep) {
   Granule* small = span(1);
-  give_run(span(160), 160, Purpose::kSpan, false);  // 10 MiB
+  give_span_run(span(160), false);  // 10 MiB
   const size_t dirty = commitment.dirty;
   make_all_due();
-  give_run(small, 1, Purpose::kSpan, false);
+  give_span_run(small, false);
   EXPECT_EQ(commitment.dirty, dirty + kGranule - 2 * kMiB);
   Granule* reused = span(64);  // taken from what is dirty: nothing goes back for that
   EXPECT_EQ(commitment.dirty, dirty + kGranule - 2 * kMiB - 64 * kGranule);
   Granule* clean = span(256);  // more than is still due
   EXPECT_LE(commitment.dirty, kGranule);
-  give_run(reused, 64, Purpose::kSpan, false);
-  give_run(clean, 256, Purpose::kSpan, false);
+  give_span_run(reused, false);
+  give_span_run(clean, false);
   test::expect_consistent();
 }
 
@@ -114,12 +114,12 @@ TEST_F(CommitmentTest, AJoinedRunIsAsOldAsItsLongestPart) {
   make_all_due();
   shorten(run, 300);
   EXPECT_EQ(commitment.dirty, 52 * kGranule);  // the old one waits with them
-  give_run(run, 300, Purpose::kSpan, false);
+  give_span_run(run, false);
   test::expect_consistent();
 }
 
 TEST_F(CommitmentTest, ARunIsNotDueBeforeItWasFreed) {
-  give_run(span(80), 80, Purpose::kSpan, false);
+  give_span_run(span(80), false);
   const size_t dirty = commitment.dirty;
   {
     os::Guard guard(arena_lock);
@@ -133,7 +133,7 @@ TEST_F(CommitmentTest, ARunIsNotDueBeforeItWasFreed) {
 TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
   Granule* runs[16];
   for (auto& run : runs) run = span(160);  // 10 MiB each
-  for (int i = 0; i < 16; i += 2) give_run(runs[i], 160, Purpose::kSpan, false);
+  for (int i = 0; i < 16; i += 2) give_span_run(runs[i], false);
   EXPECT_GE(commitment.dirty, 80 * kMiB);
   {
     os::Guard guard(arena_lock);
@@ -141,7 +141,7 @@ TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
     before_growth(kMiB);
   }
   EXPECT_LE(commitment.dirty, std::max(2 * kMiB, commitment.live / 8));
-  for (int i = 1; i < 16; i += 2) give_run(runs[i], 160, Purpose::kSpan, false);
+  for (int i = 1; i < 16; i += 2) give_span_run(runs[i], false);
   test::expect_consistent();
 }
 
@@ -153,7 +153,7 @@ TEST_F(CommitmentTest, GrowthLeavesItToAKeeperThatKeepsUp) {
     before_growth(kMiB);
   };
   keeper_comes();
-  give_run(span(112), 112, Purpose::kSpan, false);
+  give_span_run(span(112), false);
   const size_t dirty = commitment.dirty;  // 7 MiB, more than an eighth of live
   grow();
   EXPECT_EQ(commitment.dirty, dirty);
@@ -161,17 +161,17 @@ TEST_F(CommitmentTest, GrowthLeavesItToAKeeperThatKeepsUp) {
   }
   EXPECT_LE(commitment.dirty, commitment.live / 8);
   EXPECT_GE(commitment.dirty + 2 * kMiB, commitment.live / 8);
-  give_run(span(320), 320, Purpose::kSpan, false);  // 20 MiB, more than a quarter
+  give_span_run(span(320), false);  // 20 MiB, more than a quarter
   grow();
   EXPECT_LE(commitment.dirty, commitment.live / 8);
   keeper_leaves();
-  give_run(live, 640, Purpose::kSpan, false);
+  give_span_run(live, false);
   test::expect_consistent();
 }
 
 TEST_F(CommitmentTest, GrowthBelowThePeakKeepsWhatIsDirty) {
   Granule* run = span(1600);  // peak is at least 100 MiB from here on
-  give_run(run, 1600, Purpose::kSpan, false);
+  give_span_run(run, false);
   Granule* kept = span(320);
   {
     os::Guard guard(arena_lock);
@@ -179,7 +179,7 @@ TEST_F(CommitmentTest, GrowthBelowThePeakKeepsWhatIsDirty) {
   }
   // Only what would have raised the peak went back, in pieces of 2 MiB.
   EXPECT_GE(commitment.dirty, 1280 * kGranule - 2 * kMiB);
-  give_run(kept, 320, Purpose::kSpan, false);
+  give_span_run(kept, false);
 }
 
 TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
@@ -234,12 +234,12 @@ TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
   EXPECT_FALSE(slabs_want_huge_pages());
   note_touched(32 * kGranule);
   EXPECT_TRUE(slabs_want_huge_pages());
-  for (Granule* slab : slabs) give_run(slab, 1, Purpose::kSlab, false);
+  for (Granule* slab : slabs) give_slab_run(slab);
   commitment.touched = touched;
 }
 
 TEST_F(CommitmentTest, PurgeAllLeavesNothingDirty) {
-  give_run(span(33), 33, Purpose::kSpan, false);
+  give_span_run(span(33), false);
   EXPECT_GT(purge_all(), 0u);
   EXPECT_EQ(commitment.dirty, 0u);
   EXPECT_EQ(purge_all(), 0u);

@@ -11,6 +11,7 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/run_cache.h"
+#include "core/runs.h"
 
 namespace annex {
 namespace {

@@ -1,13 +1,18 @@
-// Message passing: a batch counts what is added, whoever adds; a slab is in an inbox once.
+// Message passing: a batch counts what is added, whoever adds; a slab is in an inbox once; every block that is sent
+// arrives once, by whichever channel.
 #include <gtest/gtest.h>
 
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "core/heap.h"
+#include "core/runs.h"
 #include "remote/batch.h"
+#include "remote/channel.h"
 #include "remote/inbox.h"
-#include "remote/outbox.h"
+#include "remote/message.h"
+#include "remote/open_batches.h"
 
 namespace annex::remote {
 namespace {
@@ -20,12 +25,18 @@ struct FakeSlab {
 
 Chain one(Block* block) { return {block, block, 1}; }
 
-// To a heap that is never pooled.
-template <class LetGo>
-void send(Inbox* inbox, FakeSlab* slab, size_t i, LetGo let_go) {
-  const auto receive = [](Granule*) { ADD_FAILURE() << "the owner's to drain"; };
-  inbox->send(&slab->metadata, slab->memory.data(), one(slab->block(i)), receive, let_go);
-}
+// A heap as its inbox sees it.
+template <class Receive, class LetGo>
+struct Heap {
+  Receive receive;
+  LetGo let_go;
+  bool owns(const Granule*) const { return true; }
+};
+template <class Receive, class LetGo>
+Heap(Receive, LetGo) -> Heap<Receive, LetGo>;
+
+const auto not_complete = [](Granule*) { ADD_FAILURE() << "not complete"; };
+const auto not_pooled = [](Granule*, const Chain&) { ADD_FAILURE() << "the owner's to take in"; };
 
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
@@ -42,59 +53,140 @@ TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(1))), 0u);
 }
 
-TEST(Remote, EveryBlockArrivesOnce) {
-  constexpr size_t kSlabs = 8;
-  constexpr size_t kSenders = 4;
-  constexpr size_t kBlocks = 1000;
-  std::vector<FakeSlab> slabs(kSlabs);
-  for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);  // of more blocks: never complete
-  Inbox inbox;
-  std::atomic<size_t> done{0};
-  std::vector<std::thread> senders;
-  for (size_t sender = 0; sender < kSenders; ++sender) {
-    senders.emplace_back([&, sender] {
-      for (size_t i = sender; i < kBlocks; i += kSenders) {
-        for (FakeSlab& slab : slabs) {
-          send(&inbox, &slab, i, [](Granule*) { ADD_FAILURE() << "not complete"; });
+// Slabs that are ones, so that a message leads back to its slab.
+class RemoteTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kSlabs = 8;
+  static constexpr size_t kBlocks = kGranule / 64;
+
+  void SetUp() override {
+    for (Granule*& slab : slabs_) {
+      slab = make_slab(class_of(64), reinterpret_cast<annex::Heap*>(&inbox_), 1);
+      ASSERT_NE(slab, nullptr);
+    }
+  }
+  void TearDown() override {
+    for (Granule* slab : slabs_) give_slab(slab);
+  }
+
+  Block* block(size_t slab, size_t i) { return reinterpret_cast<Block*>(start_of(slabs_[slab]) + i * 64); }
+
+  // How the blocks of a chain arrive: each once, linked from first to last.
+  auto into_received() {
+    return [this](Granule* slab, const Chain& chain) {
+      Block* block = chain.first;
+      for (uint32_t i = 0; i < chain.count; block = block->next, ++i) {
+        EXPECT_EQ(granule_of(block), slab);
+        EXPECT_TRUE(received_.insert(block).second);
+        if (i + 1 == chain.count) {
+          EXPECT_EQ(block, chain.last);
+          break;
         }
       }
-      ++done;
-    });
+    };
   }
-  std::set<Block*> received;
-  bool last_round = false;
-  for (;;) {
-    inbox.drain([&](Granule* metadata) {
-      FakeSlab* slab = nullptr;
-      for (FakeSlab& each : slabs) {
-        if (&each.metadata == metadata) slab = &each;
-      }
-      Chain batch = take(metadata, slab->memory.data());
-      EXPECT_GT(batch.count, 0u);
-      for (Block* block = batch.first; batch.count > 0; block = block->next, --batch.count) {
-        EXPECT_TRUE(received.insert(block).second);
-        if (batch.count == 1) {
-          EXPECT_EQ(block, batch.last);
+
+  // Four threads send every block, each by an outbox() of its own, while this one takes in.
+  template <class Outbox, class Add>
+  void expect_that_all_arrive(Add add) {
+    constexpr size_t kSenders = 4;
+    std::atomic<size_t> done{0};
+    std::vector<std::thread> senders;
+    for (size_t sender = 0; sender < kSenders; ++sender) {
+      senders.emplace_back([&, sender] {
+        Outbox outbox;
+        for (size_t i = sender; i < kBlocks; i += kSenders) {
+          for (size_t s = 0; s < kSlabs; ++s) add(&outbox, slabs_[s], block(s, i));
         }
-      }
-    });
-    if (last_round) break;
-    last_round = done == kSenders;
-    std::this_thread::yield();
+        outbox.flush(To{this});
+        ++done;
+      });
+    }
+    for (bool last_round = false;;) {
+      inbox_.take_in(Heap{into_received(), not_complete});
+      if (last_round) break;
+      last_round = done == kSenders;
+      std::this_thread::yield();
+    }
+    for (std::thread& sender : senders) sender.join();
+    EXPECT_EQ(received_.size(), kSlabs * kBlocks);
+    EXPECT_TRUE(inbox_.empty());
   }
-  for (std::thread& sender : senders) sender.join();
-  EXPECT_EQ(received.size(), kSlabs * kBlocks);
-  EXPECT_TRUE(inbox.empty());
+
+  struct To {
+    RemoteTest* test;
+    char* start(const Granule* slab, const Chain&) const { return start_of(slab); }
+    void send(Granule* slab, const Chain& chain) const {
+      test->inbox_.send(slab, start_of(slab), chain, Heap{not_pooled, test->ignore_});
+    }
+    void post(annex::Heap*, const Messages& messages) const {
+      test->inbox_.post(messages, Heap{not_pooled, test->ignore_});
+    }
+  };
+
+  Inbox inbox_;
+  Granule* slabs_[kSlabs] = {};
+  std::set<Block*> received_;
+  // Their slabs are current: what is complete stays.
+  void (*ignore_)(Granule*) = [](Granule*) { ADD_FAILURE() << "a current slab was let go of"; };
+};
+
+TEST_F(RemoteTest, EveryBlockArrivesOnceByItsSlab) {
+  for (Granule* slab : slabs_) slab->state = SlabState::kCurrent;
+  expect_that_all_arrive<BySlab>(
+      [this](BySlab* channel, Granule* slab, Block* block) { channel->add(slab, one(block), To{this}); });
 }
 
-TEST(Outbox, SendsEveryBlockOnceInBatchesOfOneSlab) {
+TEST_F(RemoteTest, EveryBlockArrivesOnceByItsHeap) {
+  for (Granule* slab : slabs_) slab->state = SlabState::kCurrent;
+  expect_that_all_arrive<ByHeap>(
+      [this](ByHeap* channel, Granule* slab, Block* block) { channel->add(slab, one(block), To{this}); });
+}
+
+TEST_F(RemoteTest, MessagesHoldChainsOfAnyLength) {
+  Block* next = nullptr;
+  size_t sent = 0;
+  for (const uint32_t count : {1u, 2u, kMostBlocks - 1, kMostBlocks}) {
+    for (uint32_t i = 0; i + 1 < count; ++i) block(0, sent + i)->next = block(0, sent + i + 1);
+    next = make_message({block(0, sent), block(0, sent + count - 1), count}, start_of(slabs_[0]), next);
+    EXPECT_EQ(next, block(0, sent + count - 1));
+    const Chain chain = chain_of(next, start_of(slabs_[0]));
+    EXPECT_EQ(chain.first, block(0, sent));
+    EXPECT_EQ(chain.last, next);
+    EXPECT_EQ(chain.count, count);
+    sent += count;
+  }
+  size_t messages = 0;
+  for (; next != nullptr; next = next_message(next)) ++messages;
+  EXPECT_EQ(messages, 4u);
+}
+
+// An owner that sleeps: the messages are sorted by slab, and slabs all of whose blocks have come are let go of.
+TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
+  std::set<Granule*> let_go;
+  const auto reap = [&](Granule* slab) {
+    EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
+    EXPECT_TRUE(let_go.insert(slab).second);
+  };
+  for (Granule* slab : slabs_) slab->state = SlabState::kFull;
+  BasicInbox<4, 2> inbox;
+  for (size_t i = 0; i < kBlocks; ++i) {
+    for (size_t s = 0; s < kSlabs; ++s) {
+      Block* message = make_message(one(block(s, i)), start_of(slabs_[s]), nullptr);
+      inbox.post({message, message, 1}, Heap{not_pooled, reap});
+    }
+  }
+  EXPECT_GE(let_go.size(), kSlabs - 1);
+}
+
+TEST(OpenBatches, CloseEveryBlockOnceInBatchesOfOneSlab) {
   std::vector<FakeSlab> slabs(100);
-  Outbox outbox;
+  OpenBatches outbox;
   std::set<Block*> sent;
   size_t batches = 0;
   const auto send = [&](Granule* slab, const Chain& chain) {
     ++batches;
-    EXPECT_LE(chain.count * block_size(slab->size_class), Outbox::kBudget);
+    EXPECT_LE(chain.count * block_size(slab->size_class), OpenBatches::kBudget);
     Block* block = chain.first;
     for (uint32_t i = 1; i < chain.count; block = block->next, ++i) EXPECT_TRUE(sent.insert(block).second);
     EXPECT_TRUE(sent.insert(block).second);
@@ -106,61 +198,64 @@ TEST(Outbox, SendsEveryBlockOnceInBatchesOfOneSlab) {
     EXPECT_TRUE(outbox.add(&slabs[0].metadata, slabs[0].block(i), send));
   }
   EXPECT_FALSE(outbox.add(&slabs[0].metadata, slabs[0].block(499), send));
-  EXPECT_LE(batches, 500 * 64 / Outbox::kBudget);
+  EXPECT_LE(batches, 500 * 64 / OpenBatches::kBudget);
   for (size_t i = 0; i < 50; ++i) {
     for (size_t s = 1; s < slabs.size(); ++s) EXPECT_TRUE(outbox.add(&slabs[s].metadata, slabs[s].block(i), send));
   }
-  outbox.flush(send);
+  outbox.close_all(send);
   EXPECT_EQ(sent.size(), 500 + 50 * (slabs.size() - 1));
   const size_t before = batches;
-  outbox.flush(send);
+  outbox.close_all(send);
   EXPECT_EQ(batches, before);
 }
 
-TEST(Remote, CompleteSlabsAreReapedAndTheOthersStay) {
+TEST_F(RemoteTest, CompleteSlabsAreReapedAndTheOthersStay) {
   constexpr SizeClass c = class_of(14000);
   constexpr uint32_t kCapacity = slab_capacity(c);
-  constexpr size_t kCompletedBefore = 31;  // reaping would not be worth it
-  std::vector<FakeSlab> slabs(kCompletedBefore + 2);
-  Inbox inbox;
+  std::vector<Granule*> slabs(kReapAt + 1);
   std::set<Granule*> reaped;
   const auto let_go = [&](Granule* slab) { EXPECT_TRUE(reaped.insert(slab).second); };
   for (size_t s = 0; s < slabs.size(); ++s) {
-    FakeSlab& slab = slabs[s];
-    slab.metadata.size_class = c;
+    Granule* slab = slabs[s] = make_slab(c, nullptr, 1);
     // Two that must stay: one that is its heap's current slab, one with a block still out.
-    slab.metadata.state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
+    slab->state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
     EXPECT_TRUE(reaped.empty());
-    for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) send(&inbox, &slab, i, let_go);
+    for (size_t i = s == 5 ? 1 : 0; i < kCapacity; ++i) {
+      Block* block = reinterpret_cast<Block*>(start_of(slab) + i * block_size(c));
+      inbox_.send(slab, start_of(slab), one(block), Heap{not_pooled, let_go});
+    }
   }
   EXPECT_EQ(reaped.size(), slabs.size() - 2);
-  EXPECT_EQ(reaped.count(&slabs[3].metadata) + reaped.count(&slabs[5].metadata), 0u);
+  EXPECT_EQ(reaped.count(slabs[3]) + reaped.count(slabs[5]), 0u);
   std::set<Granule*> left;
-  inbox.drain([&](Granule* slab) { left.insert(slab); });
-  EXPECT_EQ(left, (std::set<Granule*>{&slabs[3].metadata, &slabs[5].metadata}));
+  inbox_.take_in(Heap{[&](Granule* slab, const Chain&) { left.insert(slab); }, let_go});
+  EXPECT_EQ(left, (std::set<Granule*>{slabs[3], slabs[5]}));
+  for (Granule* slab : slabs) give_slab(slab);
 }
 
-// Whoever sends to a heap in the pool does the owner's work; once a thread has taken the heap, no longer.
-TEST(Remote, WhoeverSendsToAPooledHeapDrains) {
-  FakeSlab slab;
-  slab.metadata.size_class = class_of(14000);
-  Inbox inbox;
-  uint32_t received = 0;
-  const auto receive = [&](Granule* metadata) { received += take(metadata, slab.memory.data()).count; };
-  const auto send_one = [&](size_t i) {
-    inbox.send(&slab.metadata, slab.memory.data(), one(slab.block(i)), receive, [](Granule*) {});
+// Whoever sends or posts to a heap in the pool does the owner's work; once a thread has taken the heap, no longer.
+TEST_F(RemoteTest, WhoeverSendsToAPooledHeapTakesIn) {
+  const Heap heap{into_received(), not_complete};
+  const auto send_one = [&](size_t i) { inbox_.send(slabs_[0], start_of(slabs_[0]), one(block(0, i)), heap); };
+  const auto post_one = [&](size_t i) {
+    Block* message = make_message(one(block(0, i)), start_of(slabs_[0]), nullptr);
+    inbox_.post({message, message, 1}, heap);
   };
   send_one(0);
-  EXPECT_EQ(received, 0u);
-  inbox.enter_pool(receive);
-  EXPECT_EQ(received, 1u);
-  send_one(1);
-  EXPECT_EQ(received, 2u);
-  inbox.leave_pool();
+  post_one(1);
+  EXPECT_EQ(received_.size(), 0u);
+  inbox_.enter_pool(heap);
+  EXPECT_EQ(received_.size(), 2u);
   send_one(2);
-  EXPECT_EQ(received, 2u);
-  inbox.drain(receive);
-  EXPECT_EQ(received, 3u);
+  EXPECT_EQ(received_.size(), 3u);
+  post_one(3);
+  EXPECT_EQ(received_.size(), 4u);
+  inbox_.leave_pool();
+  send_one(4);
+  post_one(5);
+  EXPECT_EQ(received_.size(), 4u);
+  inbox_.take_in(heap);
+  EXPECT_EQ(received_.size(), 6u);
 }
 
 }  // namespace

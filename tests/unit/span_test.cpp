@@ -10,6 +10,7 @@
 #include "consistency.h"
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/runs.h"
 #include "os/pages.h"
 
 namespace annex {

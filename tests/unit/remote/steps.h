@@ -17,7 +17,7 @@ std::string name_in_slab(const void* place);
 inline const char* field(Granule* const&) { return "the list"; }
 inline const char* field(const uint32_t&) { return "the number of complete slabs"; }
 inline const char* field(const bool&) { return "the mark of being pooled"; }
-inline const char* field(const uint64_t&) { return "a batch"; }
+inline const char* field(const uint64_t&) { return "the messages"; }
 inline const char* field(const SlabState&) { return "a state"; }
 
 // What was there.
@@ -25,7 +25,7 @@ inline std::string text(Granule* slab) { return slab == nullptr ? "none" : name_
 inline std::string text(SlabState state) {
   return state == SlabState::kFull ? "full" : state == SlabState::kCurrent ? "current" : "partial";
 }
-inline std::string text(uint64_t batch) { return std::to_string(batch >> 32) + " blocks"; }
+inline std::string text(uint64_t word) { return std::to_string(word >> 32) + " << 32 and more"; }
 inline std::string text(uint32_t number) { return std::to_string(number); }
 inline std::string text(bool value) { return value ? "true" : "false"; }
 
@@ -125,5 +125,7 @@ class Guard {
 
 // As many as the test likes: what would be the number of the slab's class says it.
 inline uint32_t capacity_of(const Granule* slab) { return slab->size_class; }
+char* start_of_slab(const Granule* slab);
+Granule* slab_of(const void* address);
 
 }  // namespace annex::remote

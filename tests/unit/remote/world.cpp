@@ -20,6 +20,8 @@ class World : public Scheduler::Scenario {
   void check() override;
   void reached(const void* place) override;
   std::string name_in_slab(const void* place) const;
+  Granule* slab_at(const void* place);
+  char* start_of(const Granule* metadata) { return slab_of(metadata)->memory; }
 
  private:
   static constexpr size_t kSlabs = 4;
@@ -38,9 +40,18 @@ class World : public Scheduler::Scenario {
     Block* block(size_t i) { return reinterpret_cast<Block*>(memory + i * kMinAlignment); }
   };
 
+  // What the inbox knows of the heap.
+  struct Receiver {
+    World* world;
+    bool owns(const Granule* metadata) const { return world->slab_of(metadata) != nullptr; }
+    void receive(Granule* metadata, const Chain& chain) const { world->receive(metadata, chain); }
+    void let_go(Granule* metadata) const { world->reaped(metadata); }
+  };
+
   void perform(const std::string& operation);
   void send(const std::string& blocks);
-  void receive(Granule* metadata);
+  void receive(Granule* metadata, const Chain& chain);
+  void reaped(Granule* metadata);
   void flush();
   void let_go(Slab* slab);
   void come_back(Slab* slab, Chain chain);
@@ -52,7 +63,7 @@ class World : public Scheduler::Scenario {
 
   Plan plan_;
   Slab slabs_[kSlabs];
-  remote::BasicInbox<1> inbox_;  // every slab that becomes complete is a reason to reap
+  remote::BasicInbox<2, 1> inbox_;  // two messages are a reason to sort, each slab that becomes complete one to reap
   Slab* current_ = &slabs_[kSlabs - 1];
   bool in_use_ = false;  // the heap, by whoever may touch its lists
   bool pooled_;
@@ -96,12 +107,11 @@ std::vector<Scheduler::Thread> World::threads() {
 }
 
 void World::perform(const std::string& operation) {
-  const auto take_in = [this](Granule* slab) { receive(slab); };
-  if (operation == "drain") {
-    inbox_.drain(take_in);
+  if (operation == "take in") {
+    inbox_.take_in(Receiver{this});
   } else if (operation == "pool") {
     flush();
-    inbox_.enter_pool(take_in);
+    inbox_.enter_pool(Receiver{this});
     pooled_ = true;
   } else if (operation == "unpool") {
     inbox_.leave_pool();
@@ -112,9 +122,10 @@ void World::perform(const std::string& operation) {
 }
 
 void World::send(const std::string& blocks) {
+  const bool to_the_slab = blocks.back() == '!';
   Slab* slab = &slabs_[blocks[0] - 'A'];
   Chain chain = {nullptr, nullptr, 0};
-  for (size_t i = blocks.size() - 1; i > 0; --i) {
+  for (size_t i = blocks.size() - 1 - to_the_slab; i > 0; --i) {
     const size_t number = static_cast<size_t>(blocks[i] - '0');
     Block* block = slab->block(number);
     slab->sent[number] = true;
@@ -123,20 +134,16 @@ void World::send(const std::string& blocks) {
     if (chain.last == nullptr) chain.last = block;
     ++chain.count;
   }
-  inbox_.send(
-      &slab->metadata, slab->memory, chain, [this](Granule* metadata) { receive(metadata); },
-      [this](Granule* metadata) {  // the reaper's: the batch is left in it
-        Slab* reaped = slab_of(metadata);
-        come_back(reaped, remote::take(metadata, reaped->memory));
-        let_go(reaped);
-      });
+  if (to_the_slab) return inbox_.send(&slab->metadata, slab->memory, chain, Receiver{this});
+  Block* message = remote::make_message(chain, slab->memory, nullptr);
+  inbox_.post({message, message, 1}, Receiver{this});
 }
 
 // What the heap's lists see, as core/heap.cpp deals with it.
-void World::receive(Granule* metadata) {
+void World::receive(Granule* metadata, const Chain& chain) {
   Slab* slab = slab_of(metadata);
   enter_heap();
-  come_back(slab, remote::take(metadata, slab->memory));
+  come_back(slab, chain);
   if (slab != current_) {
     if (slab->out == 0) {
       let_go(slab);
@@ -145,6 +152,13 @@ void World::receive(Granule* metadata) {
     }
   }
   leave_heap();
+}
+
+// By whoever sorts: the batch is left in it.
+void World::reaped(Granule* metadata) {
+  Slab* slab = slab_of(metadata);
+  come_back(slab, remote::take(metadata, slab->memory));
+  let_go(slab);
 }
 
 // The owner puts down the current slab.
@@ -162,6 +176,7 @@ void World::flush() {
 
 void World::come_back(Slab* slab, Chain chain) {
   if (chain.count == 0) return Scheduler::fail("a slab without a batch was in the inbox");
+  if (slab->gone) return Scheduler::fail("blocks came back to a slab that was let go of");
   Block* block = chain.first;
   for (uint32_t i = 0; i < chain.count; ++i, block = block->next) {
     size_t number = 0;
@@ -217,6 +232,11 @@ const World::Slab* World::slab_around(const void* place) const {
   return nullptr;
 }
 
+Granule* World::slab_at(const void* place) {
+  const Slab* slab = slab_around(place);
+  return slab != nullptr ? &slabs_[slab - slabs_].metadata : nullptr;
+}
+
 void World::reached(const void* place) {
   const Slab* slab = slab_around(place);
   if (slab != nullptr && slab->gone)
@@ -234,7 +254,7 @@ std::string World::name_in_slab(const void* place) const {
 
 void World::check() {
   // Whoever has the heap looks into the inbox one day; where nobody has it, nobody does.
-  if (!pooled_) perform("drain");
+  if (!pooled_) perform("take in");
   for (Slab& slab : slabs_) {
     const std::string name = slab.name;
     for (size_t i = 0; i < remote::capacity_of(&slab.metadata); ++i) {
@@ -265,5 +285,7 @@ void os::fatal(const char* what, const void*) {
 }
 
 std::string remote::name_in_slab(const void* place) { return test::world->name_in_slab(place); }
+Granule* remote::slab_of(const void* place) { return test::world->slab_at(place); }
+char* remote::start_of_slab(const Granule* slab) { return test::world->start_of(slab); }
 
 }  // namespace annex

@@ -10,8 +10,10 @@
 
 namespace annex::test {
 
-// What a thread does, one thing after the other. A capital and digits: it sends those blocks of that slab, together
-// ("A0", "B01"). The rest is for the heap's owner: "drain", "pool", "unpool".
+// What a thread does, one thing after the other. A capital and digits: it posts those blocks of that slab as one
+// message
+// ("A0", "B01"), or, with an exclamation mark, sends them to the slab's batch ("A0!"). The rest is for the heap's
+// owner: "take in", "pool", "unpool".
 using Program = std::vector<std::string>;
 
 // The slabs: A never becomes complete, since its third block is never sent. B is complete with both blocks, C and D

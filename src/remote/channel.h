@@ -1,0 +1,90 @@
+// Channels: how a closed batch gets to the heap that owns its slab. The build chooses one (ANNEX_CHANNEL), and whether
+// batches are collected at all (ANNEX_UNBATCHED); so there are the four ways that BatchIt's paper compares:
+//
+//                 one block at a time              batches (open_batches.h)
+//   BySlab        a queue for each slab            its section 3 over that
+//   ByHeap        a queue for each heap            its section 3 over that; the default
+//
+//   BySlab   one compare-and-swap puts the batch to others of the slab (remote/batch.h), and a second one the slab to
+//            those of its heap that have something, unless it is there.
+//   ByHeap   batches become messages (remote/message.h), kept by the heap that they are for, and posted together, one
+//            compare-and-swap for all that go to one heap: when the thread holds kBudget bytes of them, or when a place
+//            is needed for another heap.
+//
+// Synchronization: none; a channel belongs to one thread.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/granule.h"
+#include "remote/message.h"
+
+namespace annex::remote {
+
+// In both, to.send(slab, chain) and to.post(heap, messages) are how the front end gets there (inbox.h).
+
+struct BySlab {
+  template <class To>
+  void add(Granule* slab, const Chain& chain, To to) {
+    to.send(slab, chain);
+  }
+  template <class To>
+  void flush(To) {}
+};
+
+class ByHeap {
+ public:
+  static constexpr size_t kHeaps = 32;
+  static constexpr size_t kBudget = 16 * 1024;
+
+  template <class To>
+  void add(Granule* slab, const Chain& chain, To to) {
+    Place& place = places_[reinterpret_cast<uintptr_t>(slab->owner) * 0x9E3779B97F4A7C15u >> kShift];
+    if (place.heap != slab->owner) {
+      post(&place, to);
+      place.heap = slab->owner;
+    }
+    Messages& messages = place.messages;
+    messages.first = make_message(chain, to.start(slab, chain), messages.first);
+    if (messages.last == nullptr) messages.last = messages.first;
+    ++messages.count;
+    bytes_ += chain.count * block_size(slab->size_class);
+    if (bytes_ >= kBudget) flush(to);
+  }
+
+  template <class To>
+  void flush(To to) {
+    bytes_ = 0;
+    for (Place& place : places_) post(&place, to);
+  }
+
+ private:
+  static constexpr int kShift = 64 - std::countr_zero(kHeaps);
+  static_assert(std::has_single_bit(kHeaps));
+
+  struct Place {
+    Heap* heap = nullptr;
+    Messages messages;
+  };
+
+  // What is posted stays counted in bytes_, until the next flush.
+  template <class To>
+  static void post(Place* place, To to) {
+    if (place->messages.count == 0) return;
+    const Messages messages = place->messages;
+    place->messages = {};
+    to.post(place->heap, messages);
+  }
+
+  Place places_[kHeaps];
+  size_t bytes_ = 0;
+};
+
+#ifndef ANNEX_CHANNEL
+#define ANNEX_CHANNEL ByHeap
+#endif
+using Channel = ANNEX_CHANNEL;
+
+}  // namespace annex::remote
