@@ -1,7 +1,7 @@
 // A message: a chain of blocks of one slab, on its way to the heap that owns the slab (BatchIt, section 3).
 //
-// The chain's last block carries it, so that its owner, in whose caches none of the blocks is, touches that one alone to
-// put all of them back. Of the carrier's first word, which else would link it to a block behind it:
+// The chain's last block carries it, so that its owner, in whose caches none of the blocks is, touches that one alone
+// to put all of them back. Of the carrier's first word, which else would link it to a block behind it:
 //
 //   word = blocks - 1 << 57 | first << 43 | next     first: the first block's distance from the slab's start / 16 bytes
 //                                                    next:  the address of the next message's carrier / 16 bytes, or 0
@@ -31,9 +31,7 @@ struct Messages {
 };
 
 constexpr uint64_t address_bits(uintptr_t address) { return address / kMinAlignment; }
-constexpr uintptr_t address_in(uint64_t word) {
-  return (word & ((uint64_t{1} << kAddressBits) - 1)) * kMinAlignment;
-}
+constexpr uintptr_t address_in(uint64_t word) { return (word & ((uint64_t{1} << kAddressBits) - 1)) * kMinAlignment; }
 
 inline uint64_t word_of(const Block* carrier) { return reinterpret_cast<uintptr_t>(carrier->next); }
 inline void set_word(Block* carrier, uint64_t word) { carrier->next = reinterpret_cast<Block*>(word); }

@@ -1,7 +1,8 @@
-// A thread's outbox: what it has freed of other heaps and they do not have yet. Open batches, and what the channel holds.
+// A thread's outbox: what it has freed of other heaps and they do not have yet. Open batches, and what the channel
+// holds.
 //
-// With ANNEX_UNBATCHED (targets annex-unbatched-shared, annex-by-slab-unbatched-shared) each block is a batch of its own: what batches are worth is the
-// difference.
+// With ANNEX_UNBATCHED (targets annex-unbatched-shared, annex-by-slab-unbatched-shared) each block is a batch of its
+// own: what batches are worth is the difference.
 //
 // Synchronization: none; the outbox belongs to one thread.
 #pragma once
