@@ -17,9 +17,14 @@ from truth import PARTS, WORDS, Truth, Unknown, kib, size
 GRANULE, SIZES, HEAP_SLAB = "src/core/granule.h", "src/core/size_class.h", "src/core/slab.h"
 COMMITMENT, AHEAD = "src/core/commitment.cpp", "src/core/fault_ahead.cpp"
 BATCHES, CHANNEL, INBOX = "src/remote/open_batches.h", "src/remote/channel.h", "src/remote/inbox.h"
-HANDFUL, MAGAZINE, STASH = "src/support/handful.h", "src/support/magazine.h", "src/support/stash.h"
+READY_BATCH, MAGAZINE, STASH = "src/support/batch.h", "src/support/magazine.h", "src/support/stash.h"
 PLACEMENT, THREAD, CORE = "src/support/placement.cpp", "src/support/support_thread.cpp", "src/support/support_core.cpp"
-OFFLOAD, OPTIONS, SOLO = "src/front/offload.cpp", "src/os/options.h", "src/front/solo.cpp"
+TABLES, OFFLOAD, OPTIONS, SOLO = (
+    "src/support/side_tables.h",
+    "src/front/offload.cpp",
+    "src/os/options.h",
+    "src/front/solo.cpp",
+)
 
 
 def granule(t):
@@ -120,8 +125,8 @@ FIGURES = [
     ("docs/offload.md", "the few classes ({} to {} KiB) whose slabs take several", long_slabs),
     ("docs/offload.md", "has a block ready. {} instructions, {} atomic",
      lambda t: [t.golden("offload", "malloc", "instructions"), t.golden("offload", "malloc", "atomics") or "no"]),
-    ("docs/offload.md", "a word of a slab's bitmap, so up to {} blocks", lambda t: t.constant(HANDFUL, "kWord")),
-    ("docs/offload.md", "It is spread out at most {} at a time", lambda t: t.constant(HANDFUL, "kLargestPart")),
+    ("docs/offload.md", "a word of a slab's bitmap, so up to {} blocks", lambda t: t.constant(READY_BATCH, "kWord")),
+    ("docs/offload.md", "It is spread out at most {} at a time", lambda t: t.constant(READY_BATCH, "kLargestPart")),
     ("docs/offload.md", "from one word to {}, or 1/{} of what the thread has",
      lambda t: [size(t.found(STASH, r"max\(static_cast<uint32_t>\((\d+) / block_size")),
                 t.found(CORE, r"heap\.bytes\(c\) / (\d+);")]),
@@ -173,7 +178,7 @@ FIGURES = [
     ("src/front/shared.h", "Thread-local storage: {} bytes", lambda t: t.thread_local("shared")),
     ("src/front/solo.h", "it does in glibc 2.{} to 2.{})", known_glibc),
     ("src/os/options.def", "one for each cluster of {} CPUs or more", least_cluster),
-    ("src/support/books.h", "bitmaps {} bytes a granule", lambda t: t.constant("src/support/books.h", "kBitmapBytes")),
+    ("src/support/side_tables.h", "bitmaps {} bytes a granule", lambda t: t.constant(TABLES, "kBitmapBytes")),
     ("src/support/support_thread.h", "For {} ms, twice as long each time", shortest_nap_ms),
 ]  # fmt: skip
 

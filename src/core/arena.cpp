@@ -15,7 +15,7 @@ constinit uint32_t arena_count = 0;
 
 namespace {
 
-constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: the books of 32 MiB
+constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: that of 32 MiB
 
 }  // namespace
 
@@ -53,7 +53,7 @@ bool Arena::commit_to(uint32_t frontier) {
       __atomic_store_n(&primary.bytes, metadata / sizeof(Granule) * kGranule, __ATOMIC_RELAXED);
     }
   }
-  if (commit_books != nullptr && !commit_books(*this, frontier)) return false;
+  if (commit_side_tables != nullptr && !commit_side_tables(*this, frontier)) return false;
   if (frontier > committed_) {
     const size_t step = commit_step(size_t{committed_ - first_} * kGranule) / kGranule;
     uint32_t target = static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(frontier, committed_ + step), all));

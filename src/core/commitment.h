@@ -9,12 +9,12 @@
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
-//   proved to grow  : touched >= 4 MiB and touched >= live / 2, and half is touched of what slabs took since they last
+//   proved to grow  : touched >= 2 MiB and touched >= live / 2, and half is touched of what slabs took since they last
 //                   needed fresh memory
 //   filled          the last span of 2 MiB or more that was made of fresh memory has been touched all over: 16 pages,
 //                   spread over it, are all resident when the next one is made or it is freed
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
-//                   that fill 7/8 of their granules; for those of n >= 2 MiB also once 4 MiB are touched and the last
+//                   that fill 7/8 of their granules; for those of n >= 2 MiB also once 2 MiB are touched and the last
 //                   one was filled, but only if n <= live (so that what is asked for speculatively is never more than
 //                   what is known to be used). None before: a small heap pays 4 KiB at a time.
 //   dirty first     a span for which no dirty run is long enough takes dirty pages from elsewhere, by moving them, if
@@ -102,7 +102,7 @@ class TouchedBytes {
   ptrdiff_t untold_ = 0;
 };
 
-inline constexpr size_t kProofOfGrowth = size_t{4} << 20;
+inline constexpr size_t kProofOfGrowth = size_t{2} << 20;
 inline constexpr size_t kDirtySlack = size_t{2} << 20;  // not worth a purge
 
 // With the arena lock held:

@@ -102,7 +102,7 @@ struct alignas(128) Granule {
       };
       union {
         Granule* inbox_next;  // shared flavour: next in the owner's inbox
-        uint64_t* bitmap;     // offload flavour: of its free blocks (support/books.h)
+        uint64_t* bitmap;     // offload flavour: of its free blocks (support/side_tables.h)
       };
     };  // of a slab
     struct {
@@ -123,13 +123,13 @@ struct alignas(128) Granule {
   };
 
   alignas(64) Block* free;  // blocks of the slab freed since the heap last took the list; flavours with linked lists
-  // Blocks in use, cut in two so that free() needs one countdown to see all events: used = floor + until.
-  //   full slab:   until counts down to the moment when a fair share is free again; then it becomes partial
-  //   otherwise:   floor = 0, and until counts down to empty
-  //   empty slab:  floor = -1 and until = 1, so that one free too many is an event as well (the sum is of 16 bits)
-  uint16_t until;
-  uint16_t floor;
-  uint16_t carved;  // blocks made so far, from the slab's start
+  // Blocks in use, cut in two so that free() needs one countdown to see all events: used = used_after + countdown.
+  //   full slab:   the countdown ends when a fair share is free again; then the slab becomes partial
+  //   otherwise:   used_after = 0, and the countdown ends when the slab is empty
+  //   empty slab:  used_after = -1 and countdown = 1, so that one free too many is an event as well (16 bits in all)
+  uint16_t countdown;
+  uint16_t used_after;  // blocks in use when the countdown ends
+  uint16_t carved;      // blocks made so far, from the slab's start
   SlabState state;
   bool fresh;           // the slab's uncarved part has never been touched
   uint32_t first_word;  // of the slab, offload flavour: no word of its bitmap before this one has a bit set
@@ -189,12 +189,12 @@ constexpr uint16_t owner_in(uint64_t key) { return static_cast<uint16_t>(key); }
 
 // How many of a slab's blocks are in use.
 [[gnu::always_inline]] constexpr uint32_t used_of(const Granule* slab) {
-  return static_cast<uint16_t>(slab->floor + slab->until);
+  return static_cast<uint16_t>(slab->used_after + slab->countdown);
 }
 // Says so of a slab that is not full.
 constexpr void set_used(Granule* slab, uint32_t used) {
-  slab->floor = used == 0 ? UINT16_MAX : 0;
-  slab->until = used == 0 ? 1 : static_cast<uint16_t>(used);
+  slab->used_after = used == 0 ? UINT16_MAX : 0;
+  slab->countdown = used == 0 ? 1 : static_cast<uint16_t>(used);
 }
 
 }  // namespace annex

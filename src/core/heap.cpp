@@ -96,8 +96,8 @@ void Heap::retire(Granule* slab) {
     return;
   }
   const uint32_t share = fair_share(capacity);
-  slab->floor = static_cast<uint16_t>(slab->carved - share);
-  slab->until = static_cast<uint16_t>(share);
+  slab->used_after = static_cast<uint16_t>(slab->carved - share);
+  slab->countdown = static_cast<uint16_t>(share);
   // Last, and for others to see: from here on the heap does not touch the slab until one of its blocks comes back.
   std::atomic_ref<SlabState>(slab->state).store(SlabState::kFull, std::memory_order_release);
 }
@@ -106,8 +106,8 @@ void Heap::put_back(Granule* head, const Chain& chain) {
   // The chain is not walked: its blocks are in another core's caches.
   chain.last->next = head->free;
   head->free = chain.first;
-  if (chain.count < head->until) {
-    head->until = static_cast<uint16_t>(head->until - chain.count);
+  if (chain.count < head->countdown) {
+    head->countdown = static_cast<uint16_t>(head->countdown - chain.count);
   } else {
     settle(head, used_of(head) - chain.count);
   }

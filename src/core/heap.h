@@ -56,7 +56,7 @@ class Heap {
     block->next = head->free;
     mark_free(head->key, block);
     head->free = block;
-    if (--head->until == 0) settle(head, head->floor);
+    if (--head->countdown == 0) settle(head, head->used_after);
   }
   // A chain of the slab's blocks comes back, marked.
   void put_back(Granule* head, const Chain& chain);

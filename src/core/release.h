@@ -32,8 +32,8 @@ template <void slow(void*), class IsOwn, class HeapOf>
   block->next = slab->free;
   block->mark = mark;
   slab->free = block;
-  if (--slab->until == 0) [[unlikely]]
-    heap()->settle(slab, slab->floor);
+  if (--slab->countdown == 0) [[unlikely]]
+    heap()->settle(slab, slab->used_after);
 }
 
 }  // namespace annex

@@ -249,7 +249,7 @@ void prepare_for_slab(Granule* run, SizeClass c) {
   run->limit = 0;
   run->key = os::mixed(chance++);
   run->carved = 0;
-  run->until = run->floor = 0;
+  run->countdown = run->used_after = 0;
 }
 
 // Clean runs of one granule, linked; fewer where the arena would have to grow for more.

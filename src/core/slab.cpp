@@ -35,7 +35,7 @@ void make_slab_of(Granule* spare, SizeClass c, Heap* owner, uint16_t number) {
 }
 
 void end_slab(Granule* slab) {
-  slab->until = slab->floor = 0;
+  slab->countdown = slab->used_after = 0;
   set_carved(slab, 0);
 }
 

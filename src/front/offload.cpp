@@ -22,7 +22,7 @@
 
 namespace annex {
 
-CommitBooks* const commit_books = support::commit;
+CommitSideTables* const commit_side_tables = support::commit;
 
 }  // namespace annex
 
@@ -153,14 +153,14 @@ void widen(Client* client, SizeClass c) {
   magazine->move(client->wide_slots[0] + from, client->wide_slots[1] + from, limit);
 }
 
-support::Handful next_handful(Client* client, SizeClass c) {
-  support::Handful handful = client->stash.take(c);
-  if (handful.mask == 0) {
-    handful = support::help(client, c);
+support::Batch next_handful(Client* client, SizeClass c) {
+  support::Batch batch = client->stash.take(c);
+  if (batch.mask == 0) {
+    batch = support::help(client, c);
     if (client->bypass == 0) support::note_demand(client);
   }
-  if (client->bypass == 0) client->stir();
-  return handful;
+  if (client->bypass == 0) client->note_activity();
+  return batch;
 }
 
 // For a magazine in which nothing is ready; false where memory is exhausted.
@@ -169,7 +169,7 @@ bool refill(Client* client, SizeClass c) {
   open(client, c);
   if (magazine->count_returned() >= support::worthwhile(c)) return magazine->turn_over(c);
   if (magazine->blocks_wait()) return magazine->lower_floor(c);
-  support::Handful& rest = client->rest[c];
+  support::Batch& rest = client->rest[c];
   if (rest.mask == 0) {
     if (magazine->overflowed) widen(client, c);
     rest = next_handful(client, c);
@@ -199,7 +199,7 @@ void send_older(Client* client, Magazine* magazine) {
     // So many at once cost little each, and are not sent only to be in the way of the rest.
   } else if (support::awake(client)) {
     sent = client->freed.push(magazine->returned_base, count);
-    client->stir();
+    client->note_activity();
     if (sent < count) client->bypass = kBypass;
   } else {
     support::note_demand(client);
@@ -294,7 +294,7 @@ void Offload::release_slow(void* address) noexcept {
   // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that
   // waits for everything.
   if (c < kClasses && os::options.protocol == os::Protocol::kQueue && client != nullptr && support::awake(client)) {
-    if (client->freed.push(&address, 1) == 1) return client->stir();
+    if (client->freed.push(&address, 1) == 1) return client->note_activity();
   }
   Request request = {.what = Request::What::kRelease, .block = address};
   ask(&request);

@@ -20,8 +20,8 @@
 #include "core/granule.h"
 #include "core/mark.h"
 #include "front/frontend.h"
-#include "support/books.h"
 #include "support/client.h"
+#include "support/side_tables.h"
 
 namespace annex::front {
 

@@ -24,7 +24,7 @@
 
 namespace annex {
 
-CommitBooks* const commit_books = nullptr;
+CommitSideTables* const commit_side_tables = nullptr;
 
 }  // namespace annex
 

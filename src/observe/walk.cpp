@@ -18,7 +18,8 @@ namespace {
       region.kind = ANNEX_REGION_SLAB;
       region.block_size = block_size(head->size_class);
       region.blocks = slab_capacity(head->size_class);
-      region.used = static_cast<uint16_t>(head->floor + head->until);  // as used_of, which the sanitizer watches
+      region.used =
+          static_cast<uint16_t>(head->used_after + head->countdown);  // as used_of, which the sanitizer watches
       break;
     case Kind::kSpan:
       *granules = head->length;

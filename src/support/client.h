@@ -3,7 +3,7 @@
 // between, which are written once by one side and read once by the other.
 //
 //   magazines   the program's alone: per class, the blocks that malloc takes and free brings (support/magazine.h)
-//   stash       per class, handfuls that the support core has set aside for this thread, ahead of demand
+//   stash       per class, batches that the support core has set aside for this thread, ahead of demand
 //   freed       a ring of blocks on their way back
 //   mailbox     a request that wants an answer (large blocks; every call, under the handshake protocol)
 //   queue       requests for blocks and their answers, under the queue protocol
@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "core/heap.h"
-#include "support/handful.h"
+#include "support/batch.h"
 #include "support/magazine.h"
 #include "support/mailbox.h"
 #include "support/request_queue.h"
@@ -42,7 +42,7 @@ struct Client : Magazines {
 
   // The program's alone.
   alignas(64) size_t widened = 0;  // bytes that its magazines may hold more than usual
-  Handful rest[kClasses] = {};     // of the handful that it took last, what is not in the magazine yet
+  Batch rest[kClasses] = {};       // of the batch that it took last, what is not in the magazine yet
   uint32_t activities = 0;         // activity, which a store leaves where it is and a load would have to fetch back
   uint32_t bypass = 0;  // hand-overs for which the thread does without the support core, which is slower than it
 
@@ -65,7 +65,7 @@ struct Client : Magazines {
   alignas(64) void* slots[2][kSlotsFrom<usual_limit>[kClasses]];
   void* wide_slots[2][kSlotsFrom<widest_limit>[kClasses]];
 
-  void stir() { activity.store(++activities, std::memory_order_release); }
+  void note_activity() { activity.store(++activities, std::memory_order_release); }
 };
 
 }  // namespace annex::support

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "core/granule.h"
-#include "support/books.h"
+#include "support/side_tables.h"
 
 namespace annex::support {
 
@@ -46,7 +46,7 @@ struct alignas(64) Magazine {
   void** ready = &no_block + 1;     // top of its stack: ready[-1] is the next block
   void** returned = &no_block + 1;  // top of its stack: where the next block goes
   void** limit = &no_block + 1;     // of returned. A closed magazine has neither blocks nor room
-  uint32_t magic = 0;       // of slabs of one granule, by which free knows a block's start (support/books.h); else 0
+  uint32_t magic = 0;  // of slabs of one granule, by which free knows a block's start (support/side_tables.h); else 0
   bool overflowed = false;  // since it was last empty
 
   // For the slow paths. A closed one has no floor.

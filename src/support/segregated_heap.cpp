@@ -7,35 +7,35 @@
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
-#include "support/books.h"
+#include "support/side_tables.h"
 
 namespace annex::support {
 
 namespace {
 
-bool has_free(const Granule* slab) { return slab->until < slab->carved; }
+bool has_free(const Granule* slab) { return slab->countdown < slab->carved; }
 
 // Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
 // side by side: up to `most`.
-Handful take_bits(Granule* slab, uint32_t most) {
+Batch take_bits(Granule* slab, uint32_t most) {
   uint64_t* const words = slab->bitmap;
   uint32_t at = slab->first_word;
   while (words[at] == 0) ++at;
   slab->first_word = at;
-  Handful handful = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};
-  uint32_t count = static_cast<uint32_t>(std::popcount(handful.mask));
-  for (; count > most; --count) handful.mask &= ~(uint64_t{1} << (63 - std::countl_zero(handful.mask)));
-  words[at] &= ~handful.mask;
+  Batch batch = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};
+  uint32_t count = static_cast<uint32_t>(std::popcount(batch.mask));
+  for (; count > most; --count) batch.mask &= ~(uint64_t{1} << (63 - std::countl_zero(batch.mask)));
+  words[at] &= ~batch.mask;
   const uint32_t end = (slab->carved + kWord - 1) / kWord;
   for (uint32_t side_by_side = kWord; side_by_side == kWord && ++at < end;) {
     side_by_side = std::min(static_cast<uint32_t>(std::countr_one(words[at])), most - count);
     if (side_by_side == 0) break;
     words[at] &= ~(~uint64_t{0} >> (kWord - side_by_side));
-    handful.more += side_by_side;
+    batch.more += side_by_side;
     count += side_by_side;
   }
-  slab->until = static_cast<uint16_t>(slab->until + count);
-  return handful;
+  slab->countdown = static_cast<uint16_t>(slab->countdown + count);
+  return batch;
 }
 
 // Sets the bits of fresh blocks, of at least so many where there are.
@@ -70,7 +70,7 @@ template <bool kHasMagic>
   for (void* const* end = blocks + count; next != end; ++next) {
     const size_t offset = static_cast<size_t>(static_cast<char*>(*next) - start);
     if (offset >= carved_bytes) break;
-    const uint64_t product = offset * magic;  // support/books.h
+    const uint64_t product = offset * magic;  // support/side_tables.h
     const bool misaligned = kHasMagic ? static_cast<uint32_t>(product) >= magic : offset % size != 0;
     if (misaligned) [[unlikely]]
       os::fatal(kIntoABlock, *next);
@@ -107,7 +107,7 @@ bool SegregatedHeap::renew(SizeClass c, uint32_t wanted) {
     next->heap = this;
     next->start = start_of(next);
     next->first_word = 0;
-    enter(next);
+    register_slab(next);
     ++slabs_[c];
   }
   if (slab != nullptr) retire(slab);
@@ -126,14 +126,14 @@ void SegregatedHeap::retire(Granule* slab) {
   }
 }
 
-Handful SegregatedHeap::take(SizeClass c, uint32_t most) {
-  return renew(c, most) ? take_bits(current_[c], most) : Handful{};
+Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
+  return renew(c, most) ? take_bits(current_[c], most) : Batch{};
 }
 
 // So many blocks of the slab have come back.
 [[gnu::always_inline]] inline void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
-  const uint32_t out = slab->until - came_back;
-  slab->until = static_cast<uint16_t>(out);
+  const uint32_t out = slab->countdown - came_back;
+  slab->countdown = static_cast<uint16_t>(out);
   if (slab->state == SlabState::kCurrent) return;
   if (out == 0) {
     if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
@@ -185,14 +185,14 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
 
 void SegregatedHeap::drop(Granule* slab) {
   --slabs_[slab->size_class];
-  strike(slab);
+  unregister_slab(slab);
   let_go(slab);
 }
 
 void SegregatedHeap::flush() {
   for (SizeClass c = 0; c < kClasses; ++c) {
     Granule* slab = current_[c];
-    if (slab == nullptr || slab->until != 0) continue;
+    if (slab == nullptr || slab->countdown != 0) continue;
     current_[c] = nullptr;
     drop(slab);
   }

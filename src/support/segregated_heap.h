@@ -2,7 +2,7 @@
 // block touches the block (the segregated layout of SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
 //
 // The policy is core/heap.h's: blocks freed into partial slabs first, then those carved out of the current slab a page
-// at a time, then a new slab. Blocks come by the handful and in order of address. Every double free of a block that has
+// at a time, then a new slab. Blocks come by the batch and in order of address. Every double free of a block that has
 // come back is seen here: its bit is set already.
 //
 // In a slab's Granule: `heap` is the heap, `until` counts the blocks that are out, `floor` is 0, `first_word` says
@@ -19,7 +19,7 @@
 #include "core/granule.h"
 #include "core/slab.h"
 #include "os/lock.h"
-#include "support/handful.h"
+#include "support/batch.h"
 
 namespace annex::support {
 
@@ -29,7 +29,7 @@ class SegregatedHeap {
 
   // With the lock held: between 1 and `most` blocks of the class, of which there are more in the slab or not; none
   // where memory is exhausted.
-  Handful take(SizeClass c, uint32_t most);
+  Batch take(SizeClass c, uint32_t most);
   // With the lock held: lets go of the current slabs that are empty.
   void flush();
   // With the lock held: of the class's slabs.

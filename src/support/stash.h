@@ -1,8 +1,8 @@
-// The stash: per class, a ring of handfuls that the support core sets aside for a program thread, ahead of demand.
+// The stash: per class, a ring of batches that the support core sets aside for a program thread, ahead of demand.
 //
-// A slot says itself whether it is full, so the two sides share no index: the program takes the oldest handful and
+// A slot says itself whether it is full, so the two sides share no index: the program takes the oldest batch and
 // marks its slot empty, and the support core looks whether the slots that it filled first are empty again. A cache line
-// of slots moves between the cores once for its four handfuls; the program fetches it some blocks before it needs it.
+// of slots moves between the cores once for its four batches; the program fetches it some blocks before it needs it.
 //
 // Synchronization: one thread takes; one at a time fills (under its heap's lock).
 #pragma once
@@ -11,21 +11,21 @@
 #include <atomic>
 #include <cstdint>
 
-#include "support/handful.h"
+#include "support/batch.h"
 
 namespace annex::support {
 
-inline constexpr uint32_t kStashSlots = 32;  // handfuls
+inline constexpr uint32_t kStashSlots = 32;  // batches
 
-// How many blocks of a class lie there at most, but for the last handful: 128 KiB of them.
+// How many blocks of a class lie there at most, but for the last batch: 128 KiB of them.
 constexpr uint32_t stash_limit(SizeClass c) {
-  return std::max(static_cast<uint32_t>(131072 / block_size(c)), 2 * handful_of(c));
+  return std::max(static_cast<uint32_t>(131072 / block_size(c)), 2 * batch_of(c));
 }
 
 class Stash {
  public:
-  // The program: a handful, empty where there is none.
-  Handful take(SizeClass c) {
+  // The program: a batch, empty where there is none.
+  Batch take(SizeClass c) {
     const uint32_t at = taken_[c];
     Slot& slot = slots_[c][at % kStashSlots];
     const uint64_t mask = slot.mask.load(std::memory_order_acquire);
@@ -38,7 +38,7 @@ class Stash {
   // Soon there will be a take.
   void fetch(SizeClass c) const { __builtin_prefetch(&slots_[c][taken_[c] % kStashSlots]); }
 
-  // The support core: whether a quarter of the handfuls is gone that were there when it last counted; with one look.
+  // The support core: whether a quarter of the batches is gone that were there when it last counted; with one look.
   bool worn(SizeClass c) const {
     const uint32_t there = put_[c] - oldest_[c];
     return there == 0 || empty(c, oldest_[c] + there / 4);
@@ -53,13 +53,13 @@ class Stash {
   // As of the last count.
   bool full(SizeClass c) const { return put_[c] - oldest_[c] == kStashSlots; }
   // It is not full.
-  void put(SizeClass c, const Handful& handful) {
+  void put(SizeClass c, const Batch& batch) {
     const uint32_t at = put_[c]++ % kStashSlots;
-    held_[c] += handful.count();
-    counts_[c][at] = static_cast<uint16_t>(handful.count());
+    held_[c] += batch.count();
+    counts_[c][at] = static_cast<uint16_t>(batch.count());
     Slot& slot = slots_[c][at];
-    slot.where = reinterpret_cast<uint64_t>(handful.first) | uint64_t{handful.more} << kAddressBits;
-    slot.mask.store(handful.mask, std::memory_order_release);
+    slot.where = reinterpret_cast<uint64_t>(batch.first) | uint64_t{batch.more} << kAddressBits;
+    slot.mask.store(batch.mask, std::memory_order_release);
   }
 
  private:

@@ -17,17 +17,17 @@ constinit SupportCore support_core;
 namespace {
 
 constexpr uint32_t kQuantum = 64;  // freed blocks taken in at a time
-constexpr uint32_t kFill = 16;     // handfuls put into stashes at a time
+constexpr uint32_t kFill = 16;     // batches put into stashes at a time
 
 // How many blocks of a class are set aside for a thread at most: a small part of those that it has. With the heap's
 // lock held.
 uint32_t target_limit(const Client* client, SizeClass c) {
   const size_t share = client->heap.bytes(c) / 64;
-  return std::clamp(static_cast<uint32_t>(share / block_size(c)), handful_of(c), stash_limit(c));
+  return std::clamp(static_cast<uint32_t>(share / block_size(c)), batch_of(c), stash_limit(c));
 }
 
-// How large a handful may be for a thread that takes that many: two are enough, one in hand and one in the stash.
-uint32_t largest_handful(SizeClass c, uint32_t target) { return std::max(handful_of(c), target / 2); }
+// How large a batch may be for a thread that takes that many: two are enough, one in hand and one in the stash.
+uint32_t largest_batch(SizeClass c, uint32_t target) { return std::max(batch_of(c), target / 2); }
 
 Client* new_client() {
   const size_t bytes = (sizeof(Client) + os::page_size() - 1) & ~(os::page_size() - 1);
@@ -41,7 +41,7 @@ Client* new_client() {
 }
 
 // Keeps each class's stash at its target: fills it up when a quarter is gone, to more where all was gone. At most about
-// kFill handfuls, so that whoever waits for the lock does not wait long; true where there may be more to do.
+// kFill batches, so that whoever waits for the lock does not wait long; true where there may be more to do.
 bool fill(Client* client) {
   os::Guard guard(client->heap.lock);
   uint32_t filled_up = 0;
@@ -51,10 +51,10 @@ bool fill(Client* client) {
     uint32_t held = client->stash.held(c);
     if (held == 0) client->target[c] = static_cast<uint16_t>(target = std::min(2 * target, target_limit(client, c)));
     while (held < target && !client->stash.full(c)) {
-      const Handful handful = client->heap.take(c, largest_handful(c, target));
-      if (handful.mask == 0) break;
-      client->stash.put(c, handful);
-      held += handful.count();
+      const Batch batch = client->heap.take(c, largest_batch(c, target));
+      if (batch.mask == 0) break;
+      client->stash.put(c, batch);
+      held += batch.count();
       ++filled_up;
     }
   }
@@ -120,23 +120,24 @@ void SupportCore::hold_locks_for_fork() {
 
 // --- for program threads --------------------------------------------------------------------------------------------
 
-Handful help(Client* client, SizeClass c) {
+Batch help(Client* client, SizeClass c) {
   // Its own frees first: they may be what it asks for.
   if (!client->freed.empty()) absorb_all(client);
   const auto take = [client, c] {
     os::Guard guard(client->heap.lock);
-    // What the support core has set aside meanwhile goes first: blocks are given out in order of address (books.h).
-    if (const Handful handful = client->stash.take(c); handful.mask != 0) return handful;
+    // What the support core has set aside meanwhile goes first: blocks are given out in order of address
+    // (side_tables.h).
+    if (const Batch batch = client->stash.take(c); batch.mask != 0) return batch;
     ++client->helped;
     // The stash was too small for what the thread takes.
     if (client->bypass == 0) {
       client->target[c] =
-          static_cast<uint16_t>(std::clamp(2u * client->target[c], handful_of(c), target_limit(client, c)));
+          static_cast<uint16_t>(std::clamp(2u * client->target[c], batch_of(c), target_limit(client, c)));
     }
-    return client->heap.take(c, largest_handful(c, client->target[c]));
+    return client->heap.take(c, largest_batch(c, client->target[c]));
   };
-  const Handful handful = take();
-  if (handful.mask != 0) return handful;
+  const Batch batch = take();
+  if (batch.mask != 0) return batch;
   absorb_everything();  // memory is exhausted, but for what is on its way
   return take();
 }
@@ -163,7 +164,7 @@ void empty(Client* client) {
     client->close(c);
     SegregatedHeap::put_back(magazine.ready_base, static_cast<uint32_t>(magazine.ready - magazine.ready_base));
     SegregatedHeap::put_back(magazine.returned_base, magazine.count_returned());
-    Handful& rest = client->rest[c];
+    Batch& rest = client->rest[c];
     do {
       while (rest.mask != 0) {
         void* blocks[kLargestPart];

@@ -53,9 +53,9 @@ extern constinit SupportCore support_core;
 
 // --- for program threads
 
-// For a client that found its stash empty; none where memory is exhausted. A whole handful at once: what is not touched
+// For a client that found its stash empty; none where memory is exhausted. A whole batch at once: what is not touched
 // costs no memory.
-Handful help(Client* client, SizeClass c);
+Batch help(Client* client, SizeClass c);
 // All that the client has freed; that all clients have.
 void absorb_all(Client* client);
 void absorb_everything();

@@ -122,7 +122,7 @@ TEST(Heap, AFullSlabComesBackWithAFairShareOfItsBlocks) {
   EXPECT_EQ(first->state, SlabState::kFull);
   user.release(blocks[capacity / 8 - 1]);
   EXPECT_EQ(first->state, SlabState::kPartial);
-  EXPECT_EQ(first->until, capacity - capacity / 8);
+  EXPECT_EQ(first->countdown, capacity - capacity / 8);
   for (uint32_t i = capacity / 8; i < blocks.size(); ++i) user.release(blocks[i]);
 }
 

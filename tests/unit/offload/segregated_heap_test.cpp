@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/block.h"
-#include "support/books.h"
+#include "support/side_tables.h"
 
 namespace annex::support {
 namespace {
@@ -21,14 +21,14 @@ struct User {
     std::vector<void*> blocks(wanted);
     uint32_t count = 0;
     while (count < wanted) {
-      Handful handful;
+      Batch batch;
       {
         os::Guard guard(heap.lock);
-        handful = heap.take(c, wanted - count);
+        batch = heap.take(c, wanted - count);
       }
-      EXPECT_GE(handful.count(), 1u);
-      EXPECT_LE(handful.count(), wanted - count);
-      while (handful.mask != 0) count += spread(handful.split(c), c, blocks.data() + count);
+      EXPECT_GE(batch.count(), 1u);
+      EXPECT_LE(batch.count(), wanted - count);
+      while (batch.mask != 0) count += spread(batch.split(c), c, blocks.data() + count);
     }
     blocks.resize(count);
     return blocks;

@@ -10,7 +10,7 @@
 #include "core/arena.h"
 #include "front/front.h"
 #include "os/options.h"
-#include "support/books.h"
+#include "support/side_tables.h"
 #include "support/support_core.h"
 
 namespace annex::support {
@@ -29,7 +29,7 @@ std::vector<Range> metadata() {
   const auto whole = [&](size_t bytes) { return (bytes + page - 1) & ~(page - 1); };
   const size_t first = static_cast<size_t>(arena.first() - arena.metadata());
   return {{reinterpret_cast<char*>(arena.metadata() + first / 64 * 64), whole((granules - first) * sizeof(Granule))},
-          {reinterpret_cast<char*>(books[0].bitmap(first)), whole((granules - first) * kBitmapBytes)}};
+          {reinterpret_cast<char*>(side_tables[0].bitmap(first)), whole((granules - first) * kBitmapBytes)}};
 }
 
 Client* own_client() { return static_cast<Client*>(front::thread_magazines); }
@@ -94,7 +94,7 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   const uint32_t room = std::min((*client)[c].room(), count);
   for (uint32_t i = 0; i < room; ++i) annex_free(taken[--count]);
   const uint32_t sent = client->freed.push(taken.data(), std::min(count, kFreedSlots));
-  client->stir();
+  client->note_activity();
   protect(ranges, PROT_READ | PROT_WRITE);
   arena_lock.unlock();
   client->heap.lock.unlock();

@@ -1,4 +1,4 @@
-// A stash hands over each handful once, class by class, while it is being filled.
+// A stash hands over each batch once, class by class, while it is being filled.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -11,7 +11,7 @@
 namespace annex::support {
 namespace {
 
-Handful handful(uint64_t i) { return {reinterpret_cast<char*>(i * 4096), i + 1}; }
+Batch batch(uint64_t i) { return {reinterpret_cast<char*>(i * 4096), i + 1}; }
 
 TEST(Stash, HandsOverEachHandfulOnce) {
   const auto stash = std::make_unique<Stash>();
@@ -20,20 +20,20 @@ TEST(Stash, HandsOverEachHandfulOnce) {
     for (uint64_t next = 0; next < kHandfuls;) {
       stash->held(3);
       if (!stash->full(3)) {
-        stash->put(3, handful(next++));
+        stash->put(3, batch(next++));
       } else {
         std::this_thread::yield();
       }
     }
   });
   for (uint64_t expected = 0; expected < kHandfuls;) {
-    const Handful got = stash->take(3);
+    const Batch got = stash->take(3);
     if (got.mask == 0) {
       std::this_thread::yield();
       continue;
     }
     ASSERT_EQ(got.mask, expected + 1);
-    ASSERT_EQ(got.first, handful(expected).first);
+    ASSERT_EQ(got.first, batch(expected).first);
     ++expected;
   }
   filler.join();
@@ -65,7 +65,7 @@ TEST(Stash, IsFullWithSoManyHandfuls) {
   const auto stash = std::make_unique<Stash>();
   for (uint64_t i = 0; i < kStashSlots; ++i) {
     EXPECT_FALSE(stash->full(7));
-    stash->put(7, handful(i));
+    stash->put(7, batch(i));
   }
   EXPECT_TRUE(stash->full(7));
   stash->take(7);
@@ -73,9 +73,9 @@ TEST(Stash, IsFullWithSoManyHandfuls) {
   EXPECT_FALSE(stash->full(7));
 }
 
-TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
+TEST(Batch, SpreadsOutToItsBlocksTheLowestLast) {
   for (const uint64_t mask : {uint64_t{1}, uint64_t{0x8000000000000001}, uint64_t{0xf0}, ~uint64_t{0}}) {
-    const Handful some = {reinterpret_cast<char*>(0x10000), mask};
+    const Batch some = {reinterpret_cast<char*>(0x10000), mask};
     void* out[64];
     uint32_t count = spread(some, class_of(48), out);
     ASSERT_EQ(count, some.count());
@@ -86,20 +86,20 @@ TEST(Handful, SpreadsOutToItsBlocksTheLowestLast) {
     }
     EXPECT_EQ(count, 0u);
   }
-  EXPECT_EQ(spread(Handful{}, 0, nullptr), 0u);
+  EXPECT_EQ(spread(Batch{}, 0, nullptr), 0u);
 }
 
-TEST(Handful, IsSplitIntoPartsThatAMagazineHolds) {
+TEST(Batch, IsSplitIntoPartsThatAMagazineHolds) {
   for (const SizeClass c : {class_of(16), class_of(48), class_of(1024), class_of(8192)}) {
-    for (const Handful whole : {Handful{reinterpret_cast<char*>(0x10000), 1, 0},
-                                Handful{reinterpret_cast<char*>(0x10000), 0xf0f0f0f0f0f0f0f0, 1000},
-                                Handful{reinterpret_cast<char*>(0x10000), ~uint64_t{0}, 64 + 63}}) {
+    for (const Batch whole : {Batch{reinterpret_cast<char*>(0x10000), 1, 0},
+                              Batch{reinterpret_cast<char*>(0x10000), 0xf0f0f0f0f0f0f0f0, 1000},
+                              Batch{reinterpret_cast<char*>(0x10000), ~uint64_t{0}, 64 + 63}}) {
       std::vector<void*> expected;
       for (uint32_t i = 0; i < kWord + whole.more; ++i) {
         if (i >= kWord || (whole.mask >> i & 1) != 0) expected.push_back(whole.first + i * block_size(c));
       }
       std::vector<void*> got;
-      for (Handful rest = whole; rest.mask != 0;) {
+      for (Batch rest = whole; rest.mask != 0;) {
         void* part[kLargestPart];
         const uint32_t count = spread(rest.split(c), c, part);
         ASSERT_GE(count, 1u);
@@ -113,9 +113,9 @@ TEST(Handful, IsSplitIntoPartsThatAMagazineHolds) {
 
 TEST(Stash, LimitsFollowTheSizeOfBlocks) {
   for (SizeClass c = 0; c < kClasses; ++c) {
-    EXPECT_LE(handful_of(c), usual_limit(c));
+    EXPECT_LE(batch_of(c), usual_limit(c));
     EXPECT_LE(usual_limit(c), widest_limit(c));
-    EXPECT_GE(stash_limit(c), 2 * handful_of(c));
+    EXPECT_GE(stash_limit(c), 2 * batch_of(c));
     EXPECT_LE(stash_limit(c), UINT16_MAX);  // as a client's target
     EXPECT_LE(widest_limit(c) * block_size(c), 1048576u);
   }

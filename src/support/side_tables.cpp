@@ -1,5 +1,5 @@
-// The support core's books: see books.h.
-#include "support/books.h"
+// Side tables of the arena's granules: see side_tables.h.
+#include "support/side_tables.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace annex::support {
 
-constinit Books books[kMaxArenas];
+constinit SideTables side_tables[kMaxArenas];
 constinit Mapped mapped = {nullptr, 0, nullptr};
 
 namespace {
@@ -19,23 +19,23 @@ namespace {
 constexpr size_t kStep = 64 * 1024;  // bytes committed at a time: the map of 512 MiB, the bitmaps of 8 MiB
 
 struct Place {
-  Books* books;
+  SideTables* tables;
   size_t granule;
 };
 
 Place place_of(const Granule* slab) {
   const Arena* arena = arena_of(slab);
-  return {&books[arena - arenas], static_cast<size_t>(slab - arena->metadata())};
+  return {&side_tables[arena - arenas], static_cast<size_t>(slab - arena->metadata())};
 }
 
 uint64_t* word_at(const void* address) {
   const Arena* arena = arena_of(address);
-  return books[arena - arenas].map() + (arena->granule_at(address) - arena->metadata());
+  return side_tables[arena - arenas].map() + (arena->granule_at(address) - arena->metadata());
 }
 
 }  // namespace
 
-bool Books::commit(const Arena& arena, size_t end) {
+bool SideTables::commit(const Arena& arena, size_t end) {
   const size_t granules = arena.bytes() / kGranule;
   const size_t map_bytes = round_up(granules * sizeof(uint64_t), kStep);
   if (map_ == nullptr) {
@@ -65,9 +65,9 @@ bool Books::commit(const Arena& arena, size_t end) {
   return true;
 }
 
-bool commit(const Arena& arena, size_t end) { return books[&arena - arenas].commit(arena, end); }
+bool commit(const Arena& arena, size_t end) { return side_tables[&arena - arenas].commit(arena, end); }
 
-void enter(Granule* slab) {
+void register_slab(Granule* slab) {
   const auto [book, granule] = place_of(slab);
   const uint32_t granules = slab_granules(slab->size_class);
   slab->bitmap = book->bitmap(granule);
@@ -78,7 +78,7 @@ void enter(Granule* slab) {
   for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(book->map() + granule + i, word, __ATOMIC_RELAXED);
 }
 
-void strike(Granule* slab) {
+void unregister_slab(Granule* slab) {
   const auto [book, granule] = place_of(slab);
   for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
     __atomic_store_n(book->map() + granule + i, 0, __ATOMIC_RELAXED);
@@ -87,7 +87,7 @@ void strike(Granule* slab) {
 
 uint64_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
 
-uint32_t give_out(const Handful& part, SizeClass c, void** out) {
+uint32_t give_out(const Batch& part, SizeClass c, void** out) {
   if (part.mask == 0) return 0;
   const auto raise_end = [](uint64_t* at, uint64_t word, const void* block) {
     const uint32_t end = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(block) % kGranule) + 1;

@@ -1,4 +1,4 @@
-// A handful: free blocks of one slab, as a word of its bitmap and how far it goes on from there. The unit in which
+// A batch: free blocks of one slab, as a word of its bitmap and how far it goes on from there. The unit in which
 // blocks leave the heap: it says where up to thousands of fresh blocks are, so that the support core's work and the
 // lines between the cores do not grow with their number. The program thread that takes it spreads it out into its
 // magazine, a part at a time, so that no call of malloc is late.
@@ -14,21 +14,19 @@
 
 namespace annex::support {
 
-// How many blocks make a handful where there is no need for more: as many as make 8 KiB, at least one.
+// How many blocks make a batch where there is no need for more: as many as make 8 KiB, at least one.
 inline constexpr uint32_t kWord = 64;
-constexpr uint32_t handful_of(SizeClass c) {
-  return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kWord);
-}
+constexpr uint32_t batch_of(SizeClass c) { return std::clamp(static_cast<uint32_t>(8192 / block_size(c)), 1u, kWord); }
 
 // How many are spread out at a time at most, as the lowest bits of a word.
 inline constexpr uint32_t kLargestPart = 32;
 inline constexpr auto kPart = [] {
   std::array<uint32_t, kClasses> part{};
-  for (SizeClass c = 0; c < kClasses; ++c) part[c] = 0xffffffff >> (32 - std::min(handful_of(c), kLargestPart));
+  for (SizeClass c = 0; c < kClasses; ++c) part[c] = 0xffffffff >> (32 - std::min(batch_of(c), kLargestPart));
   return part;
 }();
 
-struct Handful {
+struct Batch {
   char* first = nullptr;  // the block of bit 0
   uint64_t mask = 0;      // 0: none, memory is exhausted
   uint32_t more = 0;      // blocks side by side from where bit 64 would be
@@ -37,8 +35,8 @@ struct Handful {
 
   // Takes its lowest blocks out, as many as are spread out at a time; there are some. None of the result's is in
   // `more`.
-  Handful split(SizeClass c) {
-    const Handful part = {first, mask & (uint64_t{kPart[c]} << std::countr_zero(mask))};
+  Batch split(SizeClass c) {
+    const Batch part = {first, mask & (uint64_t{kPart[c]} << std::countr_zero(mask))};
     mask &= ~part.mask;
     if (mask == 0 && more > 0) {
       const uint32_t count = std::min(more, kWord);
@@ -52,7 +50,7 @@ struct Handful {
 
 // Writes the addresses of a part's blocks, the lowest last, and shows each to `visit`; returns how many there are.
 template <class Visit>
-[[gnu::always_inline]] inline uint32_t spread(const Handful& part, SizeClass c, void** out, Visit visit) {
+[[gnu::always_inline]] inline uint32_t spread(const Batch& part, SizeClass c, void** out, Visit visit) {
   if (part.mask == 0) return 0;
   const size_t size = block_size(c);
   const int lowest = std::countr_zero(part.mask);
@@ -73,7 +71,7 @@ template <class Visit>
   return count;
 }
 
-inline uint32_t spread(const Handful& part, SizeClass c, void** out) {
+inline uint32_t spread(const Batch& part, SizeClass c, void** out) {
   return spread(part, c, out, [](void*) {});
 }
 

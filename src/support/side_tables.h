@@ -1,4 +1,4 @@
-// The support core's books: what its heap keeps about slabs beside the arena's granules, each in pages of its own.
+// Side tables of the arena's granules: what the support core's heap keeps about slabs, each in pages of its own.
 //
 //   class map   a word a granule: a tag, for the class of the slab that it belongs to; an end, behind the last block
 //               in it that a program thread has ever been given; and a part by chance, for its marks (core/mark.h). 0
@@ -18,13 +18,13 @@
 
 #include "core/arena.h"
 #include "core/granule.h"
-#include "support/handful.h"
+#include "support/batch.h"
 
 namespace annex::support {
 
 inline constexpr size_t kBitmapBytes = kGranule / kMinAlignment / 8;
 
-class Books {
+class SideTables {
  public:
   // Makes what belongs to the arena's granules before `end` usable; false where the system refuses. Arena lock held.
   bool commit(const Arena& arena, size_t end);
@@ -43,7 +43,7 @@ class Books {
 };
 
 // One for each arena.
-extern constinit Books books[kMaxArenas];
+extern constinit SideTables side_tables[kMaxArenas];
 
 // A word of the map: end | tag << 16 | chance << 32. Each block that a program thread was given starts before the end,
 // as an offset in the granule. The tag is how far a class's magazine is from the first (support/magazine.h), so that
@@ -70,19 +70,19 @@ constexpr uint32_t slab_magic(SizeClass c) { return kSlabMagic[c]; }
 // The word of an address in some arena, as far as its map reaches.
 uint64_t map_word(const void* address);
 
-// Spreads a part out (handful.h) for a program thread: notes how far its slab's blocks have now been given out, and
+// Spreads a part out (batch.h) for a program thread: notes how far its slab's blocks have now been given out, and
 // where there are some among these that no thread had before, marks them as free, as they lie in a magazine at first.
 // The others were marked when they were freed. The caller is the only one to give out blocks of their heap at this
 // time, and gives out those that are new in order of address.
-uint32_t give_out(const Handful& part, SizeClass c, void** out);
+uint32_t give_out(const Batch& part, SizeClass c, void** out);
 
-// For core/arena.h's commit_books.
+// For core/arena.h's commit_side_tables.
 bool commit(const Arena& arena, size_t end);
 
-// Enters a new slab into the books, its bitmap empty, and notes in its granule where that is.
-void enter(Granule* slab);
+// Enters a new slab into the tables, its bitmap empty, and notes in its granule where that is.
+void register_slab(Granule* slab);
 // The slab is about to be let go.
-void strike(Granule* slab);
+void unregister_slab(Granule* slab);
 
 // The first arena as far as its map reaches, for the fast path of free: alone on its line, which nobody writes. No
 // bytes before the first allocation.
