@@ -153,7 +153,7 @@ void widen(Client* client, SizeClass c) {
   magazine->move(client->wide_slots[0] + from, client->wide_slots[1] + from, limit);
 }
 
-support::Batch next_handful(Client* client, SizeClass c) {
+support::Batch next_batch(Client* client, SizeClass c) {
   support::Batch batch = client->stash.take(c);
   if (batch.mask == 0) {
     batch = support::help(client, c);
@@ -172,7 +172,7 @@ bool refill(Client* client, SizeClass c) {
   support::Batch& rest = client->rest[c];
   if (rest.mask == 0) {
     if (magazine->overflowed) widen(client, c);
-    rest = next_handful(client, c);
+    rest = next_batch(client, c);
     if (rest.mask == 0) return magazine->turn_over(c);
   }
   magazine->ready += support::give_out(rest.split(c), c, magazine->ready);
