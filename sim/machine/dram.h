@@ -5,8 +5,7 @@
 // are closed after each read, the precharge then being hidden. Neighbouring lines go to neighbouring channels, then
 // through the row; the bank's number is mixed with the row's. Parameters: DramParameters, in ns; rounded to core cycles
 // here, once. Simplifications: a write takes its time on the bus and nothing else, as queues of writes are drained in
-// idle times; no refresh, no reordering for open rows, no turn-around of the bus; virtual addresses stand for physical
-// ones.
+// idle times; no refresh, no reordering for open rows, no turn-around of the bus.
 //
 // Requests come in the order of simulation, which differs from that of simulated time by up to the quantum. The bus is
 // a calendar, in which a request takes the first free slot at or after its own time: it is delayed by what holds

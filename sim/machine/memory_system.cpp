@@ -13,6 +13,7 @@ MemorySystem::MemorySystem(const Machine& machine)
                                                        : Clearing::kNonTemporal),
       clear_line_(machine.pages.clear_line),
       far_atomics_(machine.coherence.atomics == "far"),
+      scattered_(machine.pages.frames == "scattered"),
       attribution_(machine.all_cores()),
       last_level_(machine, attribution_),
       pages_(machine) {
@@ -62,7 +63,8 @@ Cycles MemorySystem::clear_page(Side& side, Address address, bool huge, Cycles a
   Cycles next = at;
   Cycles done = at;
   const auto clear = [&](Address page) {
-    for (Address line = page * kLines; line < (page + 1) * kLines; ++line, next += clear_line_) {
+    const Address first = frame_of(page) * kLines;
+    for (Address line = first; line < first + kLines; ++line, next += clear_line_) {
       if (clearing_ == Clearing::kNonTemporal) {
         next = std::max(next, last_level_.write_around(line, next));
         done = next;
@@ -108,8 +110,8 @@ void MemorySystem::shoot_down(Address from, Address to) {
 
 Reply MemorySystem::access_slowly(Side& side, Address address, Access kind, Cycles at, Origin origin) {
   const Translation translation = translate(side, kind == Access::kFetch ? side.itlb : side.dtlb, address, at, origin);
-  return access_slowly(side, {.line = line_of(address), .access = kind, .origin = origin, .word = word_of(address)}, at,
-                       translation);
+  return access_slowly(side, {.line = frame_line(address), .access = kind, .origin = origin, .word = word_of(address)},
+                       at, translation);
 }
 
 Reply MemorySystem::access_slowly(Side& side, const Request& request, Cycles at, Translation translation) {
@@ -120,14 +122,15 @@ Reply MemorySystem::access_slowly(Side& side, const Request& request, Cycles at,
 Reply MemorySystem::lock(unsigned core, Address address, Cycles at, Cycles hold, Origin origin) {
   if (!far_atomics_) {
     const Reply reply = store(core, address, at, origin);
-    last_level_.keep(line_of(address), reply.ready, reply.ready + hold);
+    last_level_.keep(frame_line(address), reply.ready, reply.ready + hold);
     return reply;
   }
   Side& side = *sides_[core];
   Translation translation{side.dtlb.latency, 0};
   if (!side.dtlb.hit(address)) translation = translate(side, side.dtlb, address, at, origin);
   const Cycles own = Cycles{side.caches.l1d.latency} + (side.caches.l2 ? side.caches.l2->latency : 0);
-  const Request request{.line = line_of(address), .access = Access::kStore, .origin = origin, .word = word_of(address)};
+  const Request request{
+      .line = frame_line(address), .access = Access::kStore, .origin = origin, .word = word_of(address)};
   attribution_.used(request.line, origin);
   const Fill fill = last_level_.far(core, request, at + translation.cycles + translation.fault + own);
   return {fill.ready, fill.level, Blame::kNone, translation.cycles, translation.fault};

@@ -4,7 +4,8 @@
 //
 // Here: the order of these steps; page walks and faults, with the kernel's clearing of new pages; locked instructions.
 // Parameters: all of Machine's caches, TLBs, coherence, dram and pages.
-// Simplifications: the allocator's and program's lines stay cached when their pages are unmapped.
+// Simplifications: the allocator's and program's lines stay cached when their pages are unmapped; a page lies in memory
+// where its virtual address says, or (pages.frames) in a frame that a fixed permutation gives it, for good.
 //
 // Simulated times of cores differ by up to Machine::quantum, and requests come in the order of simulation. cache.h,
 // dram.h and last_level.h say for each resource how that is kept harmless: nobody waits for what began later than
@@ -56,11 +57,13 @@ class MemorySystem {
   bool far_atomics() const { return far_atomics_; }
 
   // Of a unit's own memory, which no cache has: a line written, and read.
-  void write_uncached(Address address, Cycles at) { last_level_.write_around(line_of(address), at); }
-  void read_uncached(Address address, Cycles at) { last_level_.read_around(line_of(address), at); }
+  void write_uncached(Address address, Cycles at) { last_level_.write_around(frame_line(address), at); }
+  void read_uncached(Address address, Cycles at) { last_level_.read_around(frame_line(address), at); }
 
   // Whether a core's store to the address, not written yet, may still be forwarded to its loads.
-  bool last_writer(unsigned core, Address address) const { return sides_[core]->caches.last_writer(address); }
+  bool last_writer(unsigned core, Address address) const {
+    return sides_[core]->caches.last_writer(frame_line(address), word_of(address));
+  }
 
   // What a core runs from now on was captured, and its pages touched, before; or no longer.
   void run_late(unsigned core, bool late) { sides_[core]->late = late; }
@@ -84,9 +87,9 @@ class MemorySystem {
   void to_json(nlohmann::json& json, Cycles at) const;
 
   // For tests and statistics.
-  State state_of(unsigned core, Address address) const { return sides_[core]->caches.state_of(line_of(address)); }
-  bool cached(unsigned core, Address address) const { return sides_[core]->caches.contains(line_of(address)); }
-  bool in_llc(Address address) const { return last_level_.find(line_of(address)) != kNoSlot; }
+  State state_of(unsigned core, Address address) const { return sides_[core]->caches.state_of(frame_line(address)); }
+  bool cached(unsigned core, Address address) const { return sides_[core]->caches.contains(frame_line(address)); }
+  bool in_llc(Address address) const { return last_level_.find(frame_line(address)) != kNoSlot; }
   const PrivateCaches& caches(unsigned core) const { return sides_[core]->caches; }
   const CacheStatistics& l1i(unsigned core) const { return caches(core).l1i.statistics; }
   const CacheStatistics& l1d(unsigned core) const { return caches(core).l1d.statistics; }
@@ -128,14 +131,22 @@ class MemorySystem {
     ++l1.statistics.accesses[index_of(origin)][index_of(kind)];
     if (tlb.hit(address)) [[likely]] {
       Fill fill;
-      if (side.caches.hit<kind>(line_of(address), origin, at + tlb.latency, fill)) [[likely]] {
+      const Address line = frame_line(address);
+      if (side.caches.hit<kind>(line, origin, at + tlb.latency, fill)) [[likely]] {
         return {fill.ready, fill.level, fill.blame, tlb.latency, 0};
       }
-      return access_slowly(side, {.line = line_of(address), .access = kind, .origin = origin, .word = word_of(address)},
-                           at, {tlb.latency, 0});
+      return access_slowly(side, {.line = line, .access = kind, .origin = origin, .word = word_of(address)}, at,
+                           {tlb.latency, 0});
     }
     return access_slowly(side, address, kind, at, origin);
   }
+  // The line in memory, by which caches know it, and its page's frame.
+  Address frame_of(Address page) const { return scattered_ ? scattered_frame(page) : page; }
+  Address frame_line(Address address) const {
+    constexpr unsigned kShift = kPageShift - kLineShift;
+    return frame_of(page_of(address)) << kShift | (line_of(address) & ((Address{1} << kShift) - 1));
+  }
+
   // From the translation on; from the L1 on.
   Reply access_slowly(Side& side, Address address, Access kind, Cycles at, Origin origin);
   Reply access_slowly(Side& side, const Request& request, Cycles at, Translation translation);
@@ -152,6 +163,7 @@ class MemorySystem {
   Clearing clearing_;
   Cycles clear_line_;
   bool far_atomics_;
+  bool scattered_;
 
   Attribution attribution_;
   LastLevel last_level_;

@@ -225,6 +225,7 @@ struct PageParameters {
   double file_fault_us = 0.55;
   double huge_fault_us = 2;
   std::string huge_pages = "madvise";
+  std::string frames = "as virtual";
   std::string clearing = "allocate";
   uint32_t clear_line = 2;
 
@@ -240,6 +241,11 @@ struct PageParameters {
           "assumed: a page's fault, and a free page of 2 MiB");
     visit("huge_pages", self.huge_pages, Choices{"never", "madvise", "always"}, "where the kernel gives pages of 2 MiB",
           "Debian's kernel");
+    visit("frames", self.frames, Choices{"as virtual", "scattered"},
+          "where pages of 4 KiB lie in memory, by which the caches and the memory's banks are indexed; those of a page "
+          "of "
+          "2 MiB as well",
+          "simplest; a kernel scatters them");
     visit("clearing", self.clearing, Choices{"none", "allocate", "fetch", "non-temporal"},
           "how the kernel clears anonymous pages: at no cost and past the caches; by stores of whole lines, which then "
           "are in the caches; by stores that fetch each line first; or by stores past the caches",

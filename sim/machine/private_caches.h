@@ -60,11 +60,10 @@ class PrivateCaches final : public Holder {
 
   // Whether a store of this core's that isn't written yet is still the last one to its address: not where another core
   // has taken the line to write the same word. (Of several that have taken it since, the first is known.)
-  bool last_writer(Address address) const {
-    const Address line = line_of(address);
+  bool last_writer(Address line, uint8_t word) const {
     if (contains(line)) return true;
     const Promised& found = promised_[line % kPromised];
-    return found.line == line && found.word != word_of(address) && found.word != kAllWords;
+    return found.line == line && found.word != word && found.word != kAllWords;
   }
 
   State state_of(Address line) const;  // the higher of L1D's and L2's

@@ -16,6 +16,13 @@ inline constexpr unsigned kMaxCores = 128;
 
 constexpr Address line_of(Address address) { return address >> kLineShift; }
 constexpr Address page_of(Address address) { return address >> kPageShift; }
+// A frame for each page, as if it had been found by chance: a fixed permutation of the numbers of 36 bits.
+constexpr Address scattered_frame(Address page) {
+  constexpr Address kMask = (Address{1} << 36) - 1;
+  page = (page ^ page >> 19) * 0x9E3779B97F4A7C15u & kMask;
+  page = (page ^ page >> 19) * 0xC2B2AE3D27D4EB4Fu & kMask;
+  return page ^ page >> 19;
+}
 // The first page of the 2 MiB that an address is in.
 constexpr Address first_page_of_huge(Address address) {
   return address >> kHugePageShift << (kHugePageShift - kPageShift);

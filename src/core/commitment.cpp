@@ -210,11 +210,13 @@ void purge_due() {
   purge_expired(os::now_ms(), kHugePage);
 }
 
-long purge_and_wait_ms() {
+long purge_and_wait_ms(bool* small) {
   os::Guard guard(arena_lock);
   const uint64_t now = os::now_ms();
   if (commitment.keepers == 0) purge_expired(now);
-  if (commitment.live + commitment.dirty < kDirtySlack) {
+  const bool was_small = *small;
+  *small = commitment.live + commitment.dirty < kDirtySlack;
+  if (*small && was_small) {
     commitment.purger_runs = false;
     return -1;
   }

@@ -140,8 +140,10 @@ void purge_due();
 bool purge_after_growth();
 
 // For the purger: gives back what is due, but for a keeper's; how long until there may be more, in milliseconds.
-// Negative where the heap is too small for that, and nobody counts on the purger any more.
-long purge_and_wait_ms();
+// *small: whether the heap is too small to need it. Negative where it has been so twice in a row, and nobody counts on
+// the purger any more: a program that grows again at once still finds it, and need not wait until the old thread has
+// gone.
+long purge_and_wait_ms(bool* small);
 
 // Around fork: holds the arena lock from a moment on when nothing is half given back; in the child, there is no keeper
 // and no purger.

@@ -18,8 +18,8 @@ constexpr long kLongestSleepMs = 1000;
 constinit os::HelperThread thread;
 
 void run_purger(void*) {
-  for (;;) {
-    const long wait = purge_and_wait_ms();
+  for (bool small = false;;) {
+    const long wait = purge_and_wait_ms(&small);
     if (wait < 0) return;
     thread.sleep_ms(std::clamp(wait, kShortestSleepMs, kLongestSleepMs));
     if (thread.must_end()) break;

@@ -123,6 +123,38 @@ TEST(MemorySystem, HugePagesNeedFewEntries) {
   EXPECT_EQ(memory.pages().resident_bytes(), 8u << 20);
 }
 
+// The first lines of pages 64 KiB apart: in one set by their addresses, in many where the frames are scattered.
+TEST(MemorySystem, ScatteredFramesSpreadPagesOverTheSets) {
+  const auto misses_again = [](const char* frames) {
+    constexpr Address kPages = 48;
+    Machine machine = small_machine(1);
+    machine.llc.bytes = 256 * 1024;
+    machine.pages.frames = frames;
+    MemorySystem memory(machine);
+    memory.pages().map(0, kPages << 16, PageKind::kAnonymous);
+    const auto touch_all = [&](Cycles at) {
+      for (Address page = 0; page < kPages; ++page) memory.load(0, page << 16, at + page * 10'000, kProgram);
+    };
+    const auto misses = [&] { return memory.llc().misses[0][0]; };
+    touch_all(0);
+    const uint64_t before = misses();
+    touch_all(10'000'000);
+    EXPECT_TRUE(memory.inconsistencies().empty());
+    return misses() - before;
+  };
+  EXPECT_EQ(misses_again("as virtual"), 48u);
+  EXPECT_LT(misses_again("scattered"), 10u);
+}
+
+TEST(MemorySystem, EachPageHasAFrameOfItsOwn) {
+  std::set<Address> frames;
+  for (Address page = 0; page < 100'000; ++page) {
+    EXPECT_TRUE(frames.insert(scattered_frame(page * 16)).second);
+    EXPECT_TRUE(frames.insert(scattered_frame((Address{1} << 36) - 1 - page)).second);
+  }
+  EXPECT_LT(*frames.rbegin(), Address{1} << 36);
+}
+
 TEST(MemorySystem, ALineOnItsWayIsWaitedFor) {
   MemorySystem memory(small_machine(1));
   memory.load(0, 4096 - 64, 0, kProgram);  // the page
