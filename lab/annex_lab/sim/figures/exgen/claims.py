@@ -120,8 +120,8 @@ MIMALLOC_BENCH = Figure(
     "medians over the rounds; in parentheses are the lowest and the highest round instead of seeds. Exgen-Malloc's "
     "source is not public: the paper's number is its own allocator's, ours is Annex's flavour for one thread. The "
     "programs are those of mimalloc-bench that the lab has, with one thread each; from alloc-test on it is one beside "
-    "the first, which waits for it, and there Annex's flavour for one thread locks. Which programs the paper ran, and "
-    "under which mimalloc, its abstract doesn't say. dlmalloc is 2.8.6, its last version.",
+    "the first, which waits for it, and there Annex's flavour for one thread goes on as shared. Which programs the "
+    "paper ran, and under which mimalloc, its abstract doesn't say. dlmalloc is 2.8.6, its last version.",
     cells=_cells,
     measurements=_measurements,
     unit="over each",
