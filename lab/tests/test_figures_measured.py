@@ -139,13 +139,13 @@ COMMAND = ["exgen", "--workloads", "glibc-simple,cfrac", "--allocators", "annex-
 
 
 def test_a_small_one_goes_on_after_ctrl_c(tmp_path):
-    command = [sys.executable, "-m", "annex_lab.cli", "figures", *COMMAND, "--rounds", "3", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "annex_lab.cli", "figures", *COMMAND, "--rounds", "6", "--out", str(tmp_path)]
     heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     until = time.monotonic() + 60
     while not list(tmp_path.rglob("*.log")) and time.monotonic() < until:
         time.sleep(0.1)
-    time.sleep(2)
+    time.sleep(1)
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=60)
     assert first.returncode == 130 and "goes on from here" in said, said

@@ -217,10 +217,10 @@ def _do(works: list[Work], list_: bool, jobs: int, dry_run: bool) -> bool:
         if left:
             _simulate(works, jobs)
         measured = _measure(works)
-    except runner.Stopped:
+        return all([make(work, work.results()) for work in works]) and measured
+    except (runner.Stopped, KeyboardInterrupt):
         console.print("Stopped. The same command goes on from here.")
         raise typer.Exit(STOPPED) from None
-    return all([make(work, work.results()) for work in works]) and measured
 
 
 def make(work: Work, found: Results) -> bool:
