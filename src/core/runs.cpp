@@ -221,7 +221,8 @@ namespace {
 
 Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
-  if (!set_up_locked() || !limit_allows(bytes)) return nullptr;
+  if (!set_up_locked()) return nullptr;
+  if (!limit_allows(bytes) && !(empty_transfer_cache() && limit_allows(bytes))) return nullptr;
   // Taking may let go of the lock for a while, in which others must not be promised the same bytes.
   commitment.promised += bytes;
   Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, used, clean)
@@ -252,10 +253,12 @@ void prepare_for_slab(Granule* run, SizeClass c) {
   run->countdown = run->used_after = 0;
 }
 
-// Clean runs of one granule, linked; fewer where the arena would have to grow for more.
+// Clean runs of one granule, linked; fewer where the arena would have to grow for more, and none where the heap has a
+// limit, of which other threads may need the rest.
 Granule* take_spares(SizeClass c, uint32_t count) {
+  if (os::options.max_heap_bytes != 0) return nullptr;
   Granule* spares = nullptr;
-  for (; count > 0 && limit_allows(kGranule); --count) {
+  for (; count > 0; --count) {
     Granule* run = first_arena_that([](Arena& arena) { return arena.take_clean(1); });
     if (run == nullptr) break;
     mark(run, 1, Purpose::kSlab);
