@@ -81,10 +81,12 @@ def test_each_benchmark_has_a_scale():
 
 
 @pytest.fixture(scope="module")
-def annex_unbatched():
+def channels():
+    """Annex with each of its ways to other heaps (src/remote/channel.h)."""
     if (paths.RELEASE / "build.ninja").exists():
-        target = "annex-unbatched-shared"
-        subprocess.run(["cmake", "--build", "--preset", "release", "--target", target], cwd=paths.ROOT, check=True)
+        names = ("annex-unbatched", "annex-by-slab", "annex-by-slab-unbatched")
+        targets = [f"{name}-shared" for name in names]
+        subprocess.run(["cmake", "--build", "--preset", "release", "--target", *targets], cwd=paths.ROOT, check=True)
 
 
 def allocators_part(tmp_path, name: str) -> dict:
@@ -102,8 +104,9 @@ def allocators_part(tmp_path, name: str) -> dict:
 
 
 @simulator.needed
-def test_annex_without_batches_sends_each_block_by_itself(tmp_path, annex_unbatched):
-    batched, unbatched = (allocators_part(tmp_path, name) for name in ("annex", "annex-unbatched"))
+@pytest.mark.parametrize("name", ["annex", "annex-by-slab"])
+def test_annex_without_batches_sends_each_block_by_itself(tmp_path, channels, name):
+    batched, unbatched = (allocators_part(tmp_path, one) for one in (name, f"{name}-unbatched"))
     freed_by_others = 2 * 1000 * 8.5  # two producers' batches of 1 to 16 messages
     assert unbatched["atomics"] > 0.9 * freed_by_others
     assert batched["atomics"] < unbatched["atomics"] / 4

@@ -17,10 +17,9 @@
 //                   that fill 7/8 of their granules; for those of n >= 2 MiB also once 2 MiB are touched and the last
 //                   one was filled, but only if n <= live (so that what is asked for speculatively is never more than
 //                   what is known to be used). None before: a small heap pays 4 KiB at a time.
-//   dirty first     a span for which no dirty run is long enough takes dirty pages from elsewhere, by moving them, if
-//   it
-//                   is of 2 MiB or more (gather.h); else a dirty run of half its length or more with the clean runs
-//                   beside it; and only then clean memory alone
+//   dirty first     a span for which no dirty run is long enough takes dirty pages from elsewhere, by moving them,
+//                   where it is of 2 MiB or more (gather.h); else a dirty run of half its length or more with the clean
+//                   runs beside it; and only then clean memory alone
 //
 // giving memory back:
 //   delay           a dirty run is due when it has been free for ANNEX_PURGE_DELAY. What is due goes back when a thread

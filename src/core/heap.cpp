@@ -61,7 +61,7 @@ void Heap::drop(Granule* slab) {
   end_slab(slab);
   if (cache_.put(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
   granules_ -= granules;
-  give_slab(slab);
+  give_slab_run(slab);
 }
 
 // The slab's freed blocks, all of them; from here on they count as used.
@@ -154,7 +154,7 @@ void Heap::flush() {
   }
   cache_.flush([this](Granule* run) {
     granules_ -= slab_granules(run->size_class);
-    give_slab(run);
+    give_slab_run(run);
   });
   give_spares(spares_);
   spares_ = nullptr;

@@ -109,10 +109,18 @@ bool limit_allows(size_t bytes) {
   return limit == 0 || (bytes <= limit && commitment.live + commitment.promised <= limit - bytes);
 }
 
-void put_dirty(Granule* run, uint32_t granules, Purpose purpose, uint64_t now_ms) {
+// A run that was taken is nobody's any more.
+void end_run(Granule* run, uint32_t granules, Purpose purpose) {
   unmark(run, granules, purpose);
   account_given(size_t{granules} * kGranule, purpose);
+}
+void put_dirty(Granule* run, uint32_t granules, Purpose purpose, uint64_t now_ms) {
+  end_run(run, granules, purpose);
   arena_of(run)->put_dirty(run, granules, now_ms);
+}
+void put_clean(Granule* run, uint32_t granules, Purpose purpose) {
+  end_run(run, granules, purpose);
+  arena_of(run)->put_clean(run, granules);
 }
 
 // What is in the transfer cache becomes free in the arena. False where there is nothing.
@@ -343,12 +351,7 @@ void give_span_run(Granule* head, bool clean) {
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
   note_span_gone(head, clean);
-  if (clean) {
-    unmark(head, granules, Purpose::kSpan);
-    account_given(size_t{granules} * kGranule, Purpose::kSpan);
-    arena_of(head)->put_clean(head, granules);
-    return;
-  }
+  if (clean) return put_clean(head, granules, Purpose::kSpan);
   put_dirty(head, granules, Purpose::kSpan, now);
   give_back_due(now, granules * kGranule);
 }
@@ -359,9 +362,7 @@ void give_spares(Granule* spares) {
   while (spares != nullptr) {
     Granule* run = spares;
     spares = run->next;
-    unmark(run, 1, Purpose::kSlab);
-    account_given(kGranule, Purpose::kSlab);
-    arena_of(run)->put_clean(run, 1);
+    put_clean(run, 1, Purpose::kSlab);
   }
 }
 

@@ -58,12 +58,10 @@ uint32_t blocks_to_carve(const Granule* slab) {
                   slab_capacity(slab->size_class) - slab->carved);
 }
 
-void give_slab(Granule* slab) { give_slab_run(slab); }
-
 void let_go(Granule* slab) {
   note_untouched(slab->carved * block_size(slab->size_class));
   end_slab(slab);
-  give_slab(slab);
+  give_slab_run(slab);
 }
 
 void SlabList::push_front(Granule* slab) {

@@ -25,10 +25,10 @@ Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, uint32_t more = 0,
 void make_slab_of(Granule* spare, SizeClass c, Heap* owner, uint16_t number);
 
 // A slab that no longer belongs to any list, and none of whose blocks is in use, has no blocks any more: the run is the
-// owner's. Then it is made a slab again, of a class with slabs of the same length and with another key, or given back.
+// owner's. Then it is made a slab again, of a class with slabs of the same length and with another key, or given back
+// (core/runs.h: give_slab_run).
 void end_slab(Granule* slab);
 void remake_slab(Granule* slab, SizeClass c, uint64_t chance);
-void give_slab(Granule* slab);
 
 // So many of the slab's blocks have been made. Other threads compare pointers with it (core/block.h).
 void set_carved(Granule* slab, uint32_t blocks);

@@ -66,7 +66,7 @@ class RemoteTest : public ::testing::Test {
     }
   }
   void TearDown() override {
-    for (Granule* slab : slabs_) give_slab(slab);
+    for (Granule* slab : slabs_) give_slab_run(slab);
   }
 
   Block* block(size_t slab, size_t i) { return reinterpret_cast<Block*>(start_of(slabs_[slab]) + i * 64); }
@@ -230,7 +230,7 @@ TEST_F(RemoteTest, CompleteSlabsAreReapedAndTheOthersStay) {
   std::set<Granule*> left;
   inbox_.take_in(Heap{[&](Granule* slab, const Chain&) { left.insert(slab); }, let_go});
   EXPECT_EQ(left, (std::set<Granule*>{slabs[3], slabs[5]}));
-  for (Granule* slab : slabs) give_slab(slab);
+  for (Granule* slab : slabs) give_slab_run(slab);
 }
 
 // Whoever sends or posts to a heap in the pool does the owner's work; once a thread has taken the heap, no longer.
