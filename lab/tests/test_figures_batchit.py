@@ -43,7 +43,9 @@ def with_and_without(spec: Spec) -> dict:
 
 def test_batches_are_held_against_the_same_allocator_without():
     found = cells(FIGURE_4, choice(), with_and_without)
-    assert {cell.series for cell in found} == {"snmalloc"} and {cell.row for cell in found} == set(MESSAGES)
+    assert {cell.series for cell in found} == {"snmalloc", "annex"} and {cell.row for cell in found} == set(MESSAGES)
+    assert all(cell.paper is None for cell in found if cell.series == "annex")
+    found = [cell for cell in found if cell.series == "snmalloc"]
     time = at(found, effect.TIME, "msgpass-2")
     assert time.ours == pytest.approx(0.8) and time.paper == pytest.approx(0.72) and "Figure 4" in time.paper_from
     assert at(found, effect.MEMORY, "msgpass-2").paper == 1
@@ -53,14 +55,15 @@ def test_batches_are_held_against_the_same_allocator_without():
 
 def test_producers_and_consumers_have_a_core_each():
     runs = FIGURE_5.runs(choice())
-    assert {spec.allocator for spec in runs} == {"annex", "annex-unbatched"}
+    assert {spec.allocator for spec in runs} == {"annex-by-slab", "annex-by-slab-unbatched"}
     machines = {spec.threads: spec.machine for spec in runs}
     assert machines == {threads: f"speedmalloc-{max(threads, 8) if threads == 6 else threads}" for threads in machines}
     assert set(machines) == {2, 4, 6, 8, 16, 32}
 
 
 def test_programs_of_one_thread_have_no_locked_instructions_to_compare():
-    found = cells(FIGURE_2, choice(workloads=("cfrac", "alloc-test")), with_and_without)
+    asked = choice(workloads=("cfrac", "alloc-test"), allocators=("snmalloc",))
+    found = cells(FIGURE_2, asked, with_and_without)
     rows = {panel: {cell.row for cell in found if cell.panel == panel} for panel in effect.PANELS}
     assert rows[effect.TIME] == {"alloc-test1", "alloc-testN", "cfrac", MEAN}
     assert rows["locked instructions in the allocator"] == {"alloc-testN", MEAN}
@@ -70,7 +73,10 @@ def test_programs_of_one_thread_have_no_locked_instructions_to_compare():
 
 
 def test_only_allocators_that_are_asked_for():
-    assert FIGURE_4.runs(choice(allocators=("annex",))) == [] == cells(FIGURE_4, choice(allocators=("annex",)), dict)
+    by_slab = choice(allocators=("annex-by-slab",))
+    assert FIGURE_4.runs(by_slab) == [] == cells(FIGURE_4, by_slab, dict)
+    by_heap = choice(allocators=("annex",))
+    assert {spec.allocator for spec in FIGURE_4.runs(by_heap)} == {"annex", "annex-unbatched"}
 
 
 def test_each_benchmark_has_a_scale():

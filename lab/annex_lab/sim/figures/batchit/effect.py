@@ -1,4 +1,4 @@
-"""Figures 2 to 5: an allocator with batches over the same without, for snmalloc and for one with a queue a slab."""
+"""Figures 2 to 5: an allocator with batches over the same without; its queues are one a heap, or one a slab."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Column, Results, cells, in_panel, of, over
 
-ALLOCATORS = ("snmalloc", "annex")
+BY_HEAP, BY_SLAB = ("snmalloc", "annex"), ("annex-by-slab",)
+ALLOCATORS = BY_HEAP + BY_SLAB
 TIME, MEMORY = "time", "peak memory"
 # Panel -> what of a run it shows. Programs of one thread have no locked instructions but those of their start.
 PANELS = {
@@ -31,39 +32,42 @@ def unbatched(allocator: str) -> str:
 
 @dataclass(frozen=True)
 class Effect:
-    """One of the four: what batches do to an allocator over some benchmarks."""
+    """One of the four: what batches do to allocators over some benchmarks."""
 
-    allocator: str
+    allocators: tuple[str, ...]
     benchmarks: Mapping[str, Benchmark]
-    known: Mapping[str, Mapping[str, float]]  # the paper's numbers by panel
+    known: Mapping[str, Mapping[str, float]]  # the paper's numbers by panel, of the first allocator
     known_from: str
     mean: bool  # of benchmarks that are the same program with more and more threads there is none
 
     def runs(self, choice: Choice) -> list[Spec]:
         return [
             spec
-            for name in (self.allocator, unbatched(self.allocator))
-            for spec in each(self._maker(choice, name), self._asked(choice), choice.seeds)
+            for allocator in choice.among(self.allocators)
+            for name in (allocator, unbatched(allocator))
+            for spec in each(self._maker(choice, name), asked(choice, self.benchmarks), choice.seeds)
         ]
 
     def cells(self, choice: Choice, results: Results) -> list[Cell]:
-        found = []
-        for panel, metric in PANELS.items():
-            rows = self._asked(choice)
-            if metric in OF_THREADS:
-                rows = [name for name in rows if ALL[name].threads > 1]
-            if not rows:
-                continue
-            value = over(
-                *(of(self._maker(choice, name), metric) for name in (self.allocator, unbatched(self.allocator)))
-            )
-            column = Column(self.allocator, value, self.known.get(panel, {}), self.known_from)
-            with_mean = cells(results, column, rows, choice.seeds, in_panel(panel))
-            found += with_mean if self.mean else with_mean[:-1]
-        return found
+        return [
+            cell
+            for panel, metric in PANELS.items()
+            for allocator in choice.among(self.allocators)
+            for cell in self._cells_of(allocator, panel, metric, choice, results)
+        ]
 
-    def _asked(self, choice: Choice) -> list[str]:
-        return asked(choice, self.benchmarks) if choice.among([self.allocator]) else []
+    def _cells_of(self, allocator: str, panel: str, metric: str, choice: Choice, results: Results) -> list[Cell]:
+        rows = asked(choice, self.benchmarks)
+        if metric in OF_THREADS:
+            rows = [name for name in rows if ALL[name].threads > 1]
+        if not rows:
+            return []
+        value = over(*(of(self._maker(choice, name), metric) for name in (allocator, unbatched(allocator))))
+        known = self.known.get(panel, {}) if allocator == self.allocators[0] else {}
+        with_mean = cells(
+            results, Column(allocator, value, known, self.known_from), rows, choice.seeds, in_panel(panel)
+        )
+        return with_mean if self.mean else with_mean[:-1]
 
     @staticmethod
     def _maker(choice: Choice, allocator: str) -> Callable[[str, int], Spec]:
@@ -83,11 +87,14 @@ _MESSAGES = (
     "N producers and N consumers, a core each. The paper's ran on 72 cores; in ours a consumer without messages, and a "
     "producer of too many, sleeps."
 )
-_STAND_IN = (
-    "The paper's variant of mimalloc was never published. In its place stands Annex's shared flavour, which has one "
-    "queue for each slab, too: with its outbox, and built without (target annex-unbatched-shared), so that each remote "
-    "free is a compare-and-swap of its own. Its outbox has 128 slabs, the paper's 16; its owner takes a batch without "
-    "walking it, which the paper's doesn't. The paper's numbers beside it are its mimalloc's. "
+_HEAPS = (
+    "snmalloc 0.7.6, and Annex's shared flavour as it is: a queue for each heap. The paper's numbers are snmalloc's. "
+)
+_SLABS = (
+    "The paper's variant of mimalloc was never published. In its place stands Annex built with a queue for each slab "
+    "(target annex-by-slab-shared), as mimalloc has, and the same without batches, so that each remote free is a "
+    "compare-and-swap of its own. Its outbox has 128 slabs, the paper's 16; its owner takes a batch without walking "
+    "it, which the paper's doesn't. The paper's numbers beside it are its mimalloc's. "
 )
 
 
@@ -97,22 +104,22 @@ def _figure(name: str, title: str, reads: str, effect: Effect) -> Figure:
 
 FIGURE_2 = _figure(
     "2",
-    "What batches do to snmalloc, mimalloc-bench",
-    f"snmalloc 0.7.6. {_OVER}{_SUITE}",
-    Effect("snmalloc", SUITE, {TIME: paper.SNMALLOC}, "4.1", mean=True),
+    "What batches do to queues for each heap, mimalloc-bench",
+    _HEAPS + _OVER + _SUITE,
+    Effect(BY_HEAP, SUITE, {TIME: paper.SNMALLOC}, "4.1", mean=True),
 )
 FIGURE_3 = _figure(
     "3",
     "What batches do to queues for each slab, mimalloc-bench",
-    _STAND_IN + _OVER + _SUITE,
-    Effect("annex", SUITE, {TIME: paper.MIMALLOC}, "4.2, mimalloc", mean=True),
+    _SLABS + _OVER + _SUITE,
+    Effect(BY_SLAB, SUITE, {TIME: paper.MIMALLOC}, "4.2, mimalloc", mean=True),
 )
 FIGURE_4 = _figure(
     "4",
-    "What batches do to snmalloc, message passing",
-    f"snmalloc 0.7.6. {_OVER}{_MESSAGES}",
+    "What batches do to queues for each heap, message passing",
+    _HEAPS + _OVER + _MESSAGES,
     Effect(
-        "snmalloc",
+        BY_HEAP,
         MESSAGES,
         {TIME: paper.MESSAGES, MEMORY: paper.MEMORY},
         "the results that go with Figure 4; 4.3",
@@ -122,6 +129,6 @@ FIGURE_4 = _figure(
 FIGURE_5 = _figure(
     "5",
     "What batches do to queues for each slab, message passing",
-    _STAND_IN + _OVER + _MESSAGES,
-    Effect("annex", MESSAGES, {MEMORY: paper.MEMORY}, "4.3", mean=False),
+    _SLABS + _OVER + _MESSAGES,
+    Effect(BY_SLAB, MESSAGES, {MEMORY: paper.MEMORY}, "4.3", mean=False),
 )
