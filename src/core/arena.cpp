@@ -12,6 +12,7 @@ constinit Primary primary = {kNowhere, nullptr, 0};
 constinit os::Lock arena_lock;
 constinit Arena arenas[kMaxArenas];
 constinit uint32_t arena_count = 0;
+constinit CommitSideTables* commit_side_tables = nullptr;
 
 namespace {
 

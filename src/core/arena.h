@@ -111,10 +111,10 @@ inline void set_aside(Granule* run, uint32_t granules) {
 }
 
 // Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`;
-// false where the system refuses. nullptr in a flavour that keeps nothing. Defined by the front end; called with the
-// lock held, before the frontier gets there.
+// false where the system refuses. nullptr in a flavour that keeps nothing; one that does says so before the first arena
+// is made. Called with the lock held, before the frontier gets there.
 using CommitSideTables = bool(const Arena& arena, size_t end);
-extern CommitSideTables* const commit_side_tables;
+extern constinit CommitSideTables* commit_side_tables;
 
 inline constexpr size_t kMaxArenas = 64;
 extern constinit Arena arenas[kMaxArenas];

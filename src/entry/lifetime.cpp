@@ -40,8 +40,8 @@ void after_fork_in_child() {
 // is loaded late), they run while we hold all, and os/fork.h lets them in.
 [[gnu::constructor(101)]] void start(int, char**, char** environment) {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
-  const bool ready = set_up();
   Front::start();
+  const bool ready = set_up();
   os::allow_helpers();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {

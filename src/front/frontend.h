@@ -42,7 +42,7 @@ concept Frontend = requires(size_t bytes, size_t alignment, void* block, Granule
   { F::give_back() } -> std::same_as<size_t>;
   // For statistics: first of all, since what is on its way is taken in.
   { F::count_heaps() } -> std::same_as<HeapCounts>;
-  // When the library has been loaded.
+  // When the library has been loaded; first of all, unless something was allocated before.
   { F::start() } -> std::same_as<void>;
   // All locks but the arena's, in the order of os/fork.h; then, where the other threads are no more.
   { F::hold_locks_for_fork() } -> std::same_as<void>;

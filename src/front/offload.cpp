@@ -4,14 +4,18 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
+#include "core/arena.h"
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/purger.h"
 #include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
+#include "front/shared.h"
+#include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
 #include "os/lock.h"
@@ -19,12 +23,6 @@
 #include "support/cpu_pool.h"
 #include "support/placement.h"
 #include "support/support_core.h"
-
-namespace annex {
-
-CommitSideTables* const commit_side_tables = support::commit;
-
-}  // namespace annex
 
 namespace annex::front {
 
@@ -36,7 +34,26 @@ using support::support_core;
 constinit support::Magazines no_magazines;
 constinit thread_local support::Magazines* thread_magazines = &no_magazines;
 
+std::atomic<Way> way{Way::kUndecided};
+
 namespace {
+
+// A protocol that was asked for is there to be measured, on however few CPUs.
+[[gnu::noinline, gnu::cold]] void decide() {
+  os::Guard guard(arena_lock);
+  if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
+  os::read_options();
+  const bool shared = os::options.protocol == os::Protocol::kStash && os::usable_cpus() < 2;
+  if (!shared) commit_side_tables = support::commit;
+  way.store(shared ? Way::kShared : Way::kOffload, std::memory_order_release);
+}
+
+// Asked first in whatever a front end does, but on the fast paths.
+bool as_shared() {
+  if (way.load(std::memory_order_acquire) == Way::kUndecided) [[unlikely]]
+    decide();
+  return known_as_shared();
+}
 
 // How long a program thread waits for an answer before it helps itself: some microseconds, in polls.
 constexpr uint32_t kPolls = 200;
@@ -231,10 +248,12 @@ void* allocate_small(SizeClass c) {
 }  // namespace
 
 void* Offload::allocate_slow(size_t bytes) noexcept {
+  if (as_shared()) return Shared::allocate_slow(bytes);
   return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : ask_for(bytes, kMinAlignment, nullptr);
 }
 
 void* Offload::allocate_zeroed(size_t bytes) {
+  if (as_shared()) return Shared::allocate_zeroed(bytes);
   if (bytes <= kMaxSmall) {
     void* block = allocate(bytes);
     return block == nullptr ? nullptr : memset(block, 0, bytes);
@@ -245,6 +264,7 @@ void* Offload::allocate_zeroed(size_t bytes) {
 }
 
 void* Offload::allocate_aligned(size_t alignment, size_t bytes) {
+  if (as_shared()) return Shared::allocate_aligned(alignment, bytes);
   const SizeClass c = aligned_class(alignment, bytes);
   return c < kClasses ? allocate_small(c) : ask_for(bytes, alignment, nullptr);
 }
@@ -286,6 +306,7 @@ Live live_or_die(const void* address) {
 }  // namespace
 
 void Offload::release_slow(void* address) noexcept {
+  if (as_shared()) return Shared::release_slow(address);
   if (address == nullptr) return;
   const auto [c, key] = live_or_die(address);
   if (c < kClasses) mark_free(key, address);
@@ -301,22 +322,26 @@ void Offload::release_slow(void* address) noexcept {
 }
 
 Found Offload::look_up(const void* block) {
+  if (as_shared()) return Shared::look_up(block);
   const SizeClass c = live_or_die(block).size_class;
   return c < kClasses ? Found{block_size(c), nullptr} : find(block);
 }
 
 bool Offload::resize(Granule* span, size_t bytes) {
+  if (as_shared()) return Shared::resize(span, bytes);
   Request request = {.what = Request::What::kResize, .bytes = bytes, .block = start_of(span)};
   ask(&request);
   return request.block != nullptr;
 }
 
 size_t Offload::give_back() {
+  if (as_shared()) return Shared::give_back();
   if (Client* client = own_client()) support::empty(client);
   return purge_all();
 }
 
 HeapCounts Offload::count_heaps() {
+  if (as_shared()) return Shared::count_heaps();
   support::absorb_everything();
   HeapCounts counts;
   for (const Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
@@ -327,15 +352,19 @@ HeapCounts Offload::count_heaps() {
   return counts;
 }
 
-void Offload::start() {}
+void Offload::start() { as_shared(); }
 
 void Offload::hold_locks_for_fork() {
+  if (as_shared()) return Shared::hold_locks_for_fork();
   os::fork.hold(exit_key_lock);
   support_core.hold_locks_for_fork();
   support::cpu_pool.hold_lock_for_fork();
 }
 
 // Clients of threads that are no more stay as they were: nobody takes them.
-void Offload::after_fork_in_child() { support::forget_support_threads_after_fork(); }
+void Offload::after_fork_in_child() {
+  if (as_shared()) return Shared::after_fork_in_child();
+  support::forget_support_threads_after_fork();
+}
 
 }  // namespace annex::front

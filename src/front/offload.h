@@ -11,15 +11,17 @@
 // malloc waits (SpeedMalloc section 5.2); magazines stay empty in both. Where no support thread is awake, a program
 // thread does its work for itself, under its heap's lock.
 //
-// Thread-local storage: 9 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 21 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/granule.h"
 #include "core/mark.h"
 #include "front/frontend.h"
+#include "front/shared.h"
 #include "support/client.h"
 #include "support/side_tables.h"
 
@@ -28,6 +30,11 @@ namespace annex::front {
 // Those of a thread without a client are closed, all of them.
 extern constinit support::Magazines no_magazines;
 extern constinit thread_local support::Magazines* thread_magazines [[gnu::tls_model("initial-exec")]];
+
+// Which way the process goes, decided before it makes its first arena.
+enum class Way : uint8_t { kUndecided, kOffload, kShared };
+extern std::atomic<Way> way [[gnu::visibility("hidden")]];
+inline bool known_as_shared() { return way.load(std::memory_order_relaxed) == Way::kShared; }
 
 struct Offload {
   static constexpr char kName[] = "offload";
@@ -50,8 +57,8 @@ struct Offload {
 
 template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* Offload::allocate(size_t bytes) {
-  if (bytes > kTableMax) [[unlikely]]
-    return slow(bytes);
+  if (bytes > __atomic_load_n(&support::mapped.largest_request, __ATOMIC_RELAXED)) [[unlikely]]
+    return known_as_shared() ? Shared::allocate<slow>(bytes) : slow(bytes);
   support::Magazine& magazine = (*thread_magazines)[class_of_tiny(bytes)];
   void** const top = magazine.ready;
   void* const block = top[-1];
@@ -64,7 +71,7 @@ template <void* slow(size_t)>
 [[gnu::always_inline]] inline void Offload::release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
-    return release_slow(address);
+    return known_as_shared() ? Shared::release(address) : release_slow(address);
   const uint64_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_in(word));
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);

@@ -22,12 +22,6 @@
 #include "os/pages.h"
 #include "remote/batch.h"
 
-namespace annex {
-
-CommitSideTables* const commit_side_tables = nullptr;
-
-}  // namespace annex
-
 namespace annex::front {
 
 constinit ThreadHeap no_heap;

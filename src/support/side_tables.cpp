@@ -12,7 +12,7 @@
 namespace annex::support {
 
 constinit SideTables side_tables[kMaxArenas];
-constinit Mapped mapped = {nullptr, 0, nullptr};
+constinit Mapped mapped = {nullptr, 0, nullptr, 0};
 
 namespace {
 
@@ -47,6 +47,7 @@ bool SideTables::commit(const Arena& arena, size_t end) {
     if (&arena == &arenas[0]) {  // once: other threads read it from here on
       mapped.base = arena.base();
       mapped.map = map_;
+      __atomic_store_n(&mapped.largest_request, kTableMax, __ATOMIC_RELAXED);
     }
   }
   const size_t bitmaps_wanted = round_up((end - first_) * kBitmapBytes, kStep);

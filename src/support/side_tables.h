@@ -84,12 +84,13 @@ void register_slab(Granule* slab);
 // The slab is about to be let go.
 void unregister_slab(Granule* slab);
 
-// The first arena as far as its map reaches, for the fast path of free: alone on its line, which nobody writes. No
-// bytes before the first allocation.
+// For the fast paths: the first arena as far as its map reaches, and the largest request that a magazine serves without
+// a question. Alone on its line, which nobody writes. Nothing is mapped or served before the first allocation.
 struct alignas(64) Mapped {
   char* base;
   size_t bytes;
   const uint64_t* map;
+  size_t largest_request;
 };
 extern constinit Mapped mapped [[gnu::visibility("hidden")]];
 

@@ -1,8 +1,8 @@
 annex_test(NAME support-cores SOURCES harness.cpp support_cores.cpp TIMEOUT 240 FLAVOURS offload)
 
 # The offload flavour's other ways of working, each with the same stress tests: the papers' protocols, two support threads
-# on however few CPUs, no support thread at all (one CPU), and a support thread that hardly ever runs (more busy processes
-# than CPUs).
+# on however few CPUs, no support thread at all, one CPU (as the shared flavour), and a support thread that hardly ever
+# runs (more busy processes than CPUs).
 set(some RemoteFree.*:ThreadChurn.*:ThreadExit.*)
 foreach(protocol queue handshake)
   add_test(NAME stress.offload-${protocol} COMMAND stress-offload --gtest_filter=${some} --gtest_brief=1)
@@ -12,6 +12,9 @@ endforeach()
 add_test(NAME stress.offload-two-support-cores COMMAND stress-offload --gtest_filter=${some} --gtest_brief=1)
 set_tests_properties(stress.offload-two-support-cores PROPERTIES TIMEOUT 240
   ENVIRONMENT "EXPECT_FLAVOUR=offload;ANNEX_SUPPORT_CORES=2")
+add_test(NAME stress.offload-no-support-core COMMAND stress-offload --gtest_filter=${some} --gtest_brief=1)
+set_tests_properties(stress.offload-no-support-core PROPERTIES TIMEOUT 240
+  ENVIRONMENT "EXPECT_FLAVOUR=offload;ANNEX_BACKGROUND=0")
 add_test(NAME stress.offload-one-cpu
   COMMAND sh -c "taskset -c $(taskset -cp $$ | sed 's/.*[ ,-]//') $<TARGET_FILE:stress-offload> --gtest_filter='${some}' --gtest_brief=1")
 set_tests_properties(stress.offload-one-cpu PROPERTIES TIMEOUT 240 ENVIRONMENT "EXPECT_FLAVOUR=offload")
