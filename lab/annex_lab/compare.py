@@ -70,7 +70,7 @@ def yardsticks(a: Results, b: Results, subject: str) -> list[str]:
 
 def changes(a: Results, b: Results, subject: str, metric: str) -> list[Change]:
     """B against A on each program that both measured, and last their geometric mean."""
-    others = [] if metric == "peak_rss_kib" else yardsticks(a, b, subject)
+    others = [] if metric in stats.MEMORY else yardsticks(a, b, subject)
     stream = random.Random(1)
     found, all_draws = [], []
     for workload in (name for name in a.workloads() if name in b.workloads()):

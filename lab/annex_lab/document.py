@@ -78,6 +78,7 @@ def _result(result) -> dict:
         "user_s": sample.user_s,
         "sys_s": sample.sys_s,
         "peak_rss_kib": sample.peak_rss_kib,
+        "mean_rss_kib": sample.mean_rss_kib,
         "minor_faults": sample.minor_faults,
         "voluntary_switches": sample.voluntary_switches,
         "involuntary_switches": sample.involuntary_switches,

@@ -8,13 +8,15 @@ TITLES = {
     "own_cpu_s": "the program's own CPU time",
     "score": "time",
     "peak_rss_kib": "peak resident set",
+    "mean_rss_kib": "mean resident set",
     "minor_faults": "page faults",
 }
 MEANINGS = {
     "own_cpu_s": "Less what Annex's support thread used, which is part of the CPU time.",
+    "mean_rss_kib": "Over the time that the program ran, by a look every two milliseconds.",
     "score": "Wall time, or time a unit of work where the program says how much it did.",
 }
-TABLED = ("cpu_s", "score", "peak_rss_kib")  # metrics whose geometric means are shown
+TABLED = stats.METRICS  # metrics whose geometric means are shown
 LEVEL = 0.01  # a ratio within 1 % of 1 is called level
 
 
@@ -193,7 +195,7 @@ COUNTED = {
 
 def unit_of(metric: str, value: float) -> tuple[str, float]:
     """In which unit values such as this one are shown, and the factor that takes them there."""
-    if metric == "peak_rss_kib":
+    if metric in stats.MEMORY:
         return "MiB", 1 / 1024
     if metric == "minor_faults":
         return "", 1

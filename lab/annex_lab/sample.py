@@ -35,6 +35,7 @@ class Sample:
     score: float | None = None  # seconds a unit of work, where the program says how much it did
     voluntary_switches: int = 0
     involuntary_switches: int = 0
+    mean_rss_kib: int | None = None  # over the time that it ran; None where it was over at once
     support_cpu_s: float = 0.0  # of user_s + sys_s, what Annex's support thread used
 
     @property
@@ -73,7 +74,7 @@ class Toucher:
 
 
 def parse_report(text: str) -> Sample:
-    """The runner's report; of several runs in one sample the fastest counts, and the highest peak."""
+    """The runner's report; of several runs in one sample the fastest counts, and the highest peak and mean."""
     rows = [[int(field) for field in line.split()[1:]] for line in text.splitlines() if line.startswith("run ")]
     if not rows:
         raise RunFailed("was never run")
@@ -83,6 +84,7 @@ def parse_report(text: str) -> Sample:
             raise RunFailed(how)
     wall, user, system, _, faults, _, _, voluntary, involuntary = min(rows)[:9]
     peak = max(row[3] for row in rows)
+    mean = max(row[9] for row in rows)
     return Sample(
         wall / 1e9,
         user / 1e6,
@@ -91,6 +93,7 @@ def parse_report(text: str) -> Sample:
         faults,
         voluntary_switches=voluntary,
         involuntary_switches=involuntary,
+        mean_rss_kib=mean or None,
     )
 
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-METRICS = ("cpu_s", "score", "peak_rss_kib")  # of which geometric means are taken
+MEMORY = ("peak_rss_kib", "mean_rss_kib")
+METRICS = ("cpu_s", "score", *MEMORY)  # of which geometric means are taken
 # Of each program: what explains the others and is no aim itself, too.
-SHOWN = ("cpu_s", "own_cpu_s", "score", "peak_rss_kib", "minor_faults")
+SHOWN = ("cpu_s", "own_cpu_s", "score", *MEMORY, "minor_faults")
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
 LEAST = 7  # programs in a group, or a mean of them says no more than they do one by one
 RESAMPLES = 400
@@ -72,7 +73,7 @@ class Samples:
         self._by_metric: dict[str, dict[str, pd.DataFrame]] = {}
         if table.empty:
             return
-        with_cpu(table)
+        with_all_columns(table)
         self.programs = list(dict.fromkeys(table["workload"]))
         self.allocators = list(dict.fromkeys(table["allocator"]))
         for metric in dict.fromkeys([*METRICS, *SHOWN]):
@@ -100,11 +101,13 @@ class Samples:
         return None if math.isnan(pairs.point[0, 1]) else Ratio(*_bounds(pairs.point[0, 1], pairs.draws(0, 1)))
 
 
-def with_cpu(table: pd.DataFrame) -> None:
-    """Adds the CPU time in all; and the program's own, less the support thread's, where one has used any."""
+def with_all_columns(table: pd.DataFrame) -> None:
+    """Adds the CPU time in all; the program's own, less the support thread's, where one has used any; and what older
+    documents lack, as missing."""
     table["cpu_s"] = table["user_s"] + table["sys_s"]
     support = table.get("support_cpu_s", pd.Series(0.0, table.index)).fillna(0.0)
     table["own_cpu_s"] = table["cpu_s"] - support if support.any() else math.nan
+    table["mean_rss_kib"] = table.get("mean_rss_kib", pd.Series(math.nan, table.index)).astype(float)
 
 
 def summarize(values: list[float]) -> Summary:

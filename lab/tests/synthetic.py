@@ -84,6 +84,7 @@ def _result(stream: random.Random, name: str, allocator: str, round_: int, secon
         "user_s": seconds * 0.8,
         "sys_s": seconds * 0.1,
         "peak_rss_kib": peak,
+        "mean_rss_kib": peak * 3 // 4,
         "minor_faults": peak // 4,
         "voluntary_switches": 3,
         "involuntary_switches": 4,

@@ -28,6 +28,13 @@ def test_peak_of_a_larger_program_is_seen(program, context):
     assert 50 * 1024 < taken.peak_rss_kib < 60 * 1024
 
 
+def test_mean_is_below_a_short_peak(program, context):
+    script = "x = bytearray(40 << 20); del x; import time; time.sleep(0.3)"
+    taken = sample.run(program("/usr/bin/python3", "-S", "-c", script), context, "")
+    assert taken.peak_rss_kib > 45 * 1024
+    assert 4 * 1024 < taken.mean_rss_kib < 30 * 1024
+
+
 def test_cpu_time_and_wall_time(program, context):
     loop = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"
     busy = sample.run(program("/bin/sh", "-c", loop), context, "")
@@ -82,11 +89,11 @@ def test_the_callers_environment_stays_outside(program, context, monkeypatch):
 
 
 def test_report_of_several_runs():
-    text = "pid 7\nrun 1000000 500 100 900 10 0 0 4 1\nrun 3000000 700 300 1100 20 1 0 8 3\n"
+    text = "pid 7\nrun 1000000 500 100 900 10 0 0 4 1 0\nrun 3000000 700 300 1100 20 1 0 8 3 800\n"
     taken = sample.parse_report(text)
     assert taken.wall_s == pytest.approx(0.001)
     assert taken.cpu_s == pytest.approx(0.0006)
-    assert (taken.peak_rss_kib, taken.minor_faults) == (1100, 10)
+    assert (taken.peak_rss_kib, taken.mean_rss_kib, taken.minor_faults) == (1100, 800, 10)
     assert (taken.voluntary_switches, taken.involuntary_switches) == (4, 1)
 
 

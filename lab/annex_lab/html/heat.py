@@ -6,6 +6,7 @@ The yardstick's own column has its absolute values; everybody else's has ratios 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from annex_lab import stats
 from annex_lab.html import palette, text
 from annex_lab.html.shape import Data, Ratio, Row, geometric_mean
 from annex_lab.report import MEANINGS
@@ -63,6 +64,7 @@ METRICS = {
     "own_cpu_s": Metric("own_cpu_s", "CPU time of the program's own", MEANINGS["own_cpu_s"], text.seconds),
     "score": Metric("score", "Time for the work", SCORE_NOTE, text.seconds),
     "peak_rss_kib": Metric("peak_rss_kib", "Peak memory", "The most that was resident at once.", text.kib),
+    "mean_rss_kib": Metric("mean_rss_kib", "Mean memory", MEANINGS["mean_rss_kib"], text.kib),
     "minor_faults": Metric(
         "minor_faults",
         "Page faults",
@@ -105,7 +107,7 @@ def geomean_cell(data: Data, group: str, allocator: str, against: str, metric: s
 def geomean_table(data: Data, cell: Callable[[str, str, str], Cell], heads: list[str]) -> Table:
     """Groups by allocators, a section a metric; cell(group, head, metric)."""
     sections = []
-    for metric in ("cpu_s", "score", "peak_rss_kib"):
+    for metric in stats.METRICS:
         section = Section(METRICS[metric].title)
         for group, members in data.document["groups"].items():
             cells = [cell(group, head, metric) for head in heads]

@@ -46,10 +46,10 @@ def clean(content):
 class Data:
     def __init__(self, document: dict):
         self.document = document
-        columns = ["workload", "allocator", "threads", "round", "wall_s", "user_s", "sys_s", "peak_rss_kib"]
+        columns = ["workload", "allocator", "threads", "round", "wall_s", "user_s", "sys_s", *stats.MEMORY]
         columns += ["minor_faults", "score", "disturbed", "support_cpu_s"]
         self.samples = pd.DataFrame(document["results"], columns=columns)
-        stats.with_cpu(self.samples)
+        stats.with_all_columns(self.samples)
 
     @cached_property
     def yardstick(self) -> str | None:
