@@ -18,6 +18,7 @@ from pathlib import Path
 from annex_lab import native, paths, sample
 
 OURS = ("annex-solo", "annex", "annex-offload")
+HARDENED = "annex-hardened"  # a build for programs under attack: in no group, as it is not made for speed
 CORE = ("glibc", "jemalloc", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc", "tcmalloc")
 PEERS = (*CORE, "mimalloc3-secure", "snmalloc-checks", "gperftools", "tbb", "scudo", "dlmalloc")
 
@@ -70,6 +71,21 @@ EXPERIMENTS_OF = {
     "annex-by-slab-unbatched": Variant(
         "annex-by-slab-unbatched", {}, "the same without batches: target annex-by-slab-unbatched-shared"
     ),
+    **{
+        f"annex-batches-{cache}": Variant(
+            f"annex-batches-{cache}", {}, f"Annex with another cache of open batches: {what}"
+        )
+        for cache, what in {
+            "8x2": "8 sets of 2 ways, the paper's",
+            "16x2": "16 sets of 2 ways",
+            "256x2": "256 sets of 2 ways",
+            "128x1": "128 sets of 1 way",
+            "32x4": "32 sets of 4 ways",
+            "recent": "the batch used longest ago makes room",
+            "random": "any batch makes room",
+            "low-bits": "a slab's set is its number modulo 64",
+        }.items()
+    },
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"
@@ -189,11 +205,11 @@ def find(name: str) -> Allocator:
         return _variant(name)
     if name in PEERS:
         return _built(name)
-    if name in OURS:
+    if name in OURS or name == HARDENED:
         return _ours(name)
     if name == FLOOR:
         return _floor()
-    known = ", ".join((*GROUPS["all"], FLOOR))
+    known = ", ".join((*GROUPS["all"], HARDENED, FLOOR))
     raise UnknownAllocator(
         f"no allocator is called {name}: {known}; or NAME=/path/to/lib.so; or a group: {', '.join(GROUPS)}"
     )

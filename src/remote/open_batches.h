@@ -1,11 +1,12 @@
 // The blocks of other heaps that a thread frees, collected by slab, so that what is sent is batches (BatchIt, section
 // 3).
 //
-// A set-associative cache of open batches, keyed by the slab, 2 ways as in the paper's section 4, where 8 sets are an
-// educated guess. Here there are more, a line of the host's caches each: threads that free what many others allocated
-// see hundreds of slabs in turn, and 8 sets sent most blocks alone. A batch is closed when its place is needed for
-// another slab (the longer of the two goes), or when it holds kBudget bytes. Blocks above the budget are closed at
-// once.
+// A set-associative cache of open batches, keyed by the slab. A batch is closed when its place is needed for another
+// slab, or when it holds kBudget bytes. Blocks above the budget are closed at once.
+//
+// The paper's section 4 has 8 sets of 2 ways, as an educated guess. Here there are 64, a line of the host's caches
+// each: threads that free what many others allocated see hundreds of slabs in turn. Shape, hash and eviction are
+// parameters; docs/batchit.md has what others would do (targets annex-batches-...).
 //
 // Synchronization: none; they belong to one thread.
 #pragma once
@@ -20,22 +21,90 @@
 
 namespace annex::remote {
 
+struct OpenBatch {
+  Granule* slab = nullptr;  // nullptr: unused
+  Block* first = nullptr;
+  Block* last = nullptr;
+  uint32_t count = 0;
+  uint32_t room = 0;  // the count at which the batch is closed
+};
+
+// --- hashes: the set of a slab, by its granule's number, one of a power of two --------------------------------------
+
+struct Multiplied {  // neighbouring slabs fall into different sets
+  static constexpr size_t set_of(uint64_t number, size_t sets) {
+    return number * 0x9E3779B97F4A7C15u >> 1 >> (63 - std::countr_zero(sets));
+  }
+};
+struct LowBits {
+  static constexpr size_t set_of(uint64_t number, size_t sets) { return number % sets; }
+};
+
+// --- evictions: which of a set's batches goes, and what a use of one changes ----------------------------------------
+
+template <size_t ways>
+struct Longest {
+  static size_t victim(const OpenBatch* set) {
+    size_t found = 0;
+    for (size_t way = 0; way < ways; ++way) {
+      if (set[way].slab == nullptr) return way;
+      if (set[way].count > set[found].count) found = way;
+    }
+    return found;
+  }
+  static OpenBatch* use(OpenBatch* set, size_t way) { return set + way; }
+};
+
+template <size_t ways>
+struct LeastRecent {  // a set is in order of use
+  static size_t victim(const OpenBatch* set) {
+    size_t way = 0;
+    while (way < ways - 1 && set[way].slab != nullptr) ++way;
+    return way;
+  }
+  static OpenBatch* use(OpenBatch* set, size_t way) {
+    std::rotate(set, set + way, set + way + 1);
+    return set;
+  }
+};
+
+template <size_t ways>
+struct Random {
+  size_t victim(const OpenBatch* set) {
+    for (size_t way = 0; way < ways; ++way) {
+      if (set[way].slab == nullptr) return way;
+    }
+    state = state * 1664525 + 1013904223;
+    return (state >> 16) % ways;
+  }
+  static OpenBatch* use(OpenBatch* set, size_t way) { return set + way; }
+  uint32_t state = 1;
+};
+
+// --- the cache ------------------------------------------------------------------------------------------------------
+
+template <size_t kSets, size_t kWays, template <size_t> class Eviction = Longest, class Hash = Multiplied>
 class OpenBatches {
  public:
-  static constexpr size_t kBatches = 128;
+  static constexpr size_t kBatches = kSets * kWays;
   static constexpr size_t kBudget = 2048;
+  static_assert(std::has_single_bit(kSets));
   static_assert(kBudget / kMinAlignment <= kMostBlocks);
 
   // Takes a block in. Calls close(slab, chain) for each batch that is closed. False where the block is the one that was
   // freed last: then nothing has happened.
   template <class Close>
   bool add(Granule* slab, Block* block, Close close) {
-    Open* const set = open_ + set_of(slab) * kWays;
-    Open* open = set[0].slab == slab ? &set[0] : &set[1];
-    if (open->slab != slab) {
-      const bool second = set[0].slab != nullptr && (set[1].slab == nullptr || set[1].count > set[0].count);
-      open = &set[second];
-      close_one(open, close);
+    OpenBatch* const set = open_ + Hash::set_of(reinterpret_cast<uintptr_t>(slab) / sizeof(Granule), kSets) * kWays;
+    size_t way = 0;
+    while (way < kWays && set[way].slab != slab) ++way;
+    const bool is_new = way == kWays;
+    if (is_new) {
+      way = eviction_.victim(set);
+      close_one(&set[way], close);
+    }
+    OpenBatch* const open = eviction_.use(set, way);
+    if (is_new) {
       open->slab = slab;
       open->last = block;
       open->room = static_cast<uint32_t>(std::max<size_t>(kBudget / block_size(slab->size_class), 1));
@@ -49,38 +118,25 @@ class OpenBatches {
 
   template <class Close>
   void close_all(Close close) {
-    for (Open& open : open_) close_one(&open, close);
+    for (OpenBatch& open : open_) close_one(&open, close);
   }
 
  private:
-  static constexpr size_t kWays = 2;
-  static constexpr size_t kSets = kBatches / kWays;
-
-  struct Open {
-    Granule* slab = nullptr;  // nullptr: unused
-    Block* first = nullptr;
-    Block* last = nullptr;
-    uint32_t count = 0;
-    uint32_t room = 0;  // the count at which the batch is closed
-  };
-  static_assert(sizeof(Open) * kWays == 64);
-
-  // Neighbouring slabs fall into different sets.
-  static size_t set_of(const Granule* slab) {
-    const uint64_t index = reinterpret_cast<uintptr_t>(slab) / sizeof(Granule);
-    return index * 0x9E3779B97F4A7C15u >> (64 - std::countr_zero(kSets));
-  }
-  static_assert(std::has_single_bit(kSets));
-
   template <class Close>
-  static void close_one(Open* open, Close close) {
+  static void close_one(OpenBatch* open, Close close) {
     if (open->slab == nullptr) return;
-    const Open batch = *open;
-    *open = Open{};
+    const OpenBatch batch = *open;
+    *open = OpenBatch{};
     close(batch.slab, Chain{batch.first, batch.last, batch.count});
   }
 
-  alignas(64) Open open_[kBatches];
+  alignas(64) OpenBatch open_[kBatches];
+  [[no_unique_address]] Eviction<kWays> eviction_;
 };
+
+#ifndef ANNEX_BATCHES
+#define ANNEX_BATCHES OpenBatches<64, 2>
+#endif
+using Batches = ANNEX_BATCHES;
 
 }  // namespace annex::remote

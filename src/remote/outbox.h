@@ -39,7 +39,7 @@ class Outbox {
   }
 
  private:
-  OpenBatches open_;
+  Batches open_;
   Channel channel_;
 };
 

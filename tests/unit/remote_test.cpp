@@ -179,14 +179,20 @@ TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
   EXPECT_GE(let_go.size(), kSlabs - 1);
 }
 
-TEST(OpenBatches, CloseEveryBlockOnceInBatchesOfOneSlab) {
+template <class Cache>
+struct OpenBatchesTest : testing::Test {};
+using Caches = testing::Types<Batches, OpenBatches<8, 2>, OpenBatches<128, 1>, OpenBatches<1, 4>,
+                              OpenBatches<8, 4, LeastRecent>, OpenBatches<8, 2, Random>, OpenBatches<8, 2, Longest, LowBits>>;
+TYPED_TEST_SUITE(OpenBatchesTest, Caches);
+
+TYPED_TEST(OpenBatchesTest, CloseEveryBlockOnceInBatchesOfOneSlab) {
   std::vector<FakeSlab> slabs(100);
-  OpenBatches outbox;
+  TypeParam outbox;
   std::set<Block*> sent;
   size_t batches = 0;
   const auto send = [&](Granule* slab, const Chain& chain) {
     ++batches;
-    EXPECT_LE(chain.count * block_size(slab->size_class), OpenBatches::kBudget);
+    EXPECT_LE(chain.count * block_size(slab->size_class), TypeParam::kBudget);
     Block* block = chain.first;
     for (uint32_t i = 1; i < chain.count; block = block->next, ++i) EXPECT_TRUE(sent.insert(block).second);
     EXPECT_TRUE(sent.insert(block).second);
@@ -198,7 +204,7 @@ TEST(OpenBatches, CloseEveryBlockOnceInBatchesOfOneSlab) {
     EXPECT_TRUE(outbox.add(&slabs[0].metadata, slabs[0].block(i), send));
   }
   EXPECT_FALSE(outbox.add(&slabs[0].metadata, slabs[0].block(499), send));
-  EXPECT_LE(batches, 500 * 64 / OpenBatches::kBudget);
+  EXPECT_LE(batches, 500 * 64 / TypeParam::kBudget);
   for (size_t i = 0; i < 50; ++i) {
     for (size_t s = 1; s < slabs.size(); ++s) EXPECT_TRUE(outbox.add(&slabs[s].metadata, slabs[s].block(i), send));
   }
@@ -207,6 +213,31 @@ TEST(OpenBatches, CloseEveryBlockOnceInBatchesOfOneSlab) {
   const size_t before = batches;
   outbox.close_all(send);
   EXPECT_EQ(batches, before);
+}
+
+// Which of a full set's batches makes room for another slab's: the longest; the one used longest ago.
+template <class Cache>
+size_t first_closed() {
+  std::vector<FakeSlab> slabs(3);
+  for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);
+  Cache outbox;
+  size_t closed = slabs.size();
+  const auto close = [&](Granule* slab, const Chain&) {
+    for (size_t s = 0; s < slabs.size(); ++s) {
+      if (slab == &slabs[s].metadata) closed = s;
+    }
+  };
+  const size_t order[] = {1, 0, 0, 0, 2};  // 0 has more, and was used later
+  for (size_t i = 0; i < std::size(order); ++i) outbox.add(&slabs[order[i]].metadata, slabs[order[i]].block(i), close);
+  return closed;
+}
+
+TEST(OpenBatches, MakeRoomAsTheEvictionSays) {
+  EXPECT_EQ((first_closed<OpenBatches<1, 2, Longest>>()), 0u);
+  EXPECT_EQ((first_closed<OpenBatches<1, 2, LeastRecent>>()), 1u);
+  EXPECT_LT((first_closed<OpenBatches<1, 2, Random>>()), 2u);
+  EXPECT_EQ((first_closed<OpenBatches<1, 1>>()), 0u);
+  EXPECT_EQ((first_closed<OpenBatches<1, 4>>()), 3u);  // none
 }
 
 TEST_F(RemoteTest, CompleteSlabsAreReapedAndTheOthersStay) {

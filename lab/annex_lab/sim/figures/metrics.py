@@ -16,8 +16,10 @@ BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 ALLOCATOR_INSTRUCTIONS, ALLOCATOR_CYCLES = "allocator_instructions", "allocator_cycles"
 ALLOCATOR_ATOMICS = "allocator_locked_instructions"
+ALLOCATOR_TRANSFERS = "allocator_transfers"  # lines that the allocator's code fetched out of other cores' caches
 MISS_STALLS = "miss_stalls"
 MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
+FREES = "frees"
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -75,6 +77,9 @@ METRICS: dict[str, Callable[[dict], float]] = {
     ALLOCATOR_CYCLES: lambda part: part["allocator"]["cycles"],
     ALLOCATOR_ATOMICS: lambda part: part["all"]["allocator"]["atomics"],
     ALLOCATOR_INSTRUCTIONS: lambda part: part["all"]["allocator"]["instructions"],
+    ALLOCATOR_TRANSFERS: lambda part: sum(
+        core["coherence"]["transfers"]["allocator"] for core in part["memory"]["cores"]
+    ),
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
     PAGE_WALKS: _page_walks,
@@ -129,6 +134,7 @@ def _calls(part: dict) -> dict:
         "allocator_user_cycles": sum(own.values()),
         MALLOC_LENGTHS: _lengths(functions["allocate"]),
         FREE_LENGTHS: _lengths(functions["free"]),
+        FREES: functions["free"]["calls"],
     }
 
 

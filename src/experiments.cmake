@@ -1,0 +1,25 @@
+# Builds that nobody installs, made when somebody asks for their targets (NAME-shared, NAME-static).
+function(annex_experiment name front sources)
+  annex_flavour(${name} ${name} ${front} ${sources} ${ARGN})
+  set_target_properties(${name}-objects ${name}-shared ${name}-static PROPERTIES EXCLUDE_FROM_ALL TRUE)
+endfunction()
+
+# For the simulator: with markers for Mallacc (os/mallacc_markers.h).
+annex_experiment(annex-marked Shared shared_sources ANNEX_MARKED)
+annex_experiment(annex-solo-marked Solo solo_sources ANNEX_MARKED)
+
+# The other ways in which blocks go to other threads' heaps (remote/channel.h); the default collects batches and sends
+# them by the heap.
+annex_experiment(annex-unbatched Shared shared_sources ANNEX_UNBATCHED)
+annex_experiment(annex-by-slab Shared shared_sources ANNEX_CHANNEL=BySlab)
+annex_experiment(annex-by-slab-unbatched Shared shared_sources ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
+
+# Other caches of open batches (remote/open_batches.h); the default is 64 sets of 2 ways, of which the longest goes.
+annex_experiment(annex-batches-8x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<8, 2>")
+annex_experiment(annex-batches-16x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<16, 2>")
+annex_experiment(annex-batches-256x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<256, 2>")
+annex_experiment(annex-batches-128x1 Shared shared_sources "ANNEX_BATCHES=OpenBatches<128, 1>")
+annex_experiment(annex-batches-32x4 Shared shared_sources "ANNEX_BATCHES=OpenBatches<32, 4>")
+annex_experiment(annex-batches-recent Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, LeastRecent>")
+annex_experiment(annex-batches-random Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, Random>")
+annex_experiment(annex-batches-low-bits Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, Longest, LowBits>")
