@@ -17,6 +17,7 @@ from rich.table import Table
 
 from annex_lab import allocators as known
 from annex_lab import cli_results, document, native, paths, programs, show
+from annex_lab.attacks import cli as attacks_cli
 from annex_lab.bench import Bench, Plan
 from annex_lab.journal import Journal
 from annex_lab.programs import inputs, own
@@ -29,6 +30,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 cli_results.register(app)
 sim_cli.register(app)
 figures_cli.register(app)
+attacks_cli.register(app)
 console = Console(stderr=True)
 
 

@@ -1,4 +1,4 @@
-"""Compiles what the lab needs in C and C++: the runner, the toucher, the timer of calls, the workloads.
+"""Compiles what the lab needs in C and C++: the runner, the toucher, the timer of calls, the workloads, the attacks.
 
 One process at a time does so: figures begin with several runs at once, and each finds that the same is missing.
 """
@@ -76,13 +76,24 @@ def floor() -> Path:
     return _compiled("floor", "floor.so", flags)
 
 
-@functools.cache
-def workloads() -> Path:
-    """The folder with the workload programs, built if need be, apart from the library's own build: once a process."""
-    build = paths.BENCH / "workloads"
-    configure = ["cmake", "-G", "Ninja", "-S", str(paths.ROOT / "workloads"), "-B", str(build)]
+def _cmake(source: str, name: str) -> Path:
+    """The folder of a build of its own, apart from the library's."""
+    build = paths.BENCH / name
     with alone():
         if not (build / "build.ninja").exists():
+            configure = ["cmake", "-G", "Ninja", "-S", str(paths.ROOT / source), "-B", str(build)]
             _run([*configure, "-DCMAKE_BUILD_TYPE=Release"])
         _run(["cmake", "--build", str(build)])
-    return build / "workloads"
+    return build
+
+
+@functools.cache
+def workloads() -> Path:
+    """The folder with the workload programs, built if need be: once a process."""
+    return _cmake("workloads", "workloads") / "workloads"
+
+
+@functools.cache
+def attack() -> Path:
+    """The program with all attacks, built if need be: once a process."""
+    return _cmake("tests/attacks", "attacks") / "attack"

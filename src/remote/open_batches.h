@@ -2,7 +2,7 @@
 // 3).
 //
 // A set-associative cache of open batches, keyed by the slab. A batch is closed when its place is needed for another
-// slab, or when it holds kBudget bytes. Blocks above the budget are closed at once.
+// slab, or when it holds kBatchBytes. Blocks above that are closed at once.
 //
 // The paper's section 4 has 8 sets of 2 ways, as an educated guess. Here there are 64, a line of the host's caches
 // each: threads that free what many others allocated see hundreds of slabs in turn. Shape, hash and eviction are
@@ -20,6 +20,11 @@
 #include "remote/message.h"
 
 namespace annex::remote {
+
+// The default's shape, and what a batch holds at most in any.
+inline constexpr size_t kSets = 64;
+inline constexpr size_t kWays = 2;
+inline constexpr size_t kBatchBytes = 2048;
 
 struct OpenBatch {
   Granule* slab = nullptr;  // nullptr: unused
@@ -83,22 +88,20 @@ struct Random {
 
 // --- the cache ------------------------------------------------------------------------------------------------------
 
-template <size_t kSets, size_t kWays, template <size_t> class Eviction = Longest, class Hash = Multiplied>
+template <size_t sets, size_t ways, template <size_t> class Eviction = Longest, class Hash = Multiplied>
 class OpenBatches {
  public:
-  static constexpr size_t kBatches = kSets * kWays;
-  static constexpr size_t kBudget = 2048;
-  static_assert(std::has_single_bit(kSets));
-  static_assert(kBudget / kMinAlignment <= kMostBlocks);
+  static_assert(std::has_single_bit(sets));
+  static_assert(kBatchBytes / kMinAlignment <= kMostBlocks);
 
   // Takes a block in. Calls close(slab, chain) for each batch that is closed. False where the block is the one that was
   // freed last: then nothing has happened.
   template <class Close>
   bool add(Granule* slab, Block* block, Close close) {
-    OpenBatch* const set = open_ + Hash::set_of(reinterpret_cast<uintptr_t>(slab) / sizeof(Granule), kSets) * kWays;
+    OpenBatch* const set = open_ + Hash::set_of(reinterpret_cast<uintptr_t>(slab) / sizeof(Granule), sets) * ways;
     size_t way = 0;
-    while (way < kWays && set[way].slab != slab) ++way;
-    const bool is_new = way == kWays;
+    while (way < ways && set[way].slab != slab) ++way;
+    const bool is_new = way == ways;
     if (is_new) {
       way = eviction_.victim(set);
       close_one(&set[way], close);
@@ -107,7 +110,7 @@ class OpenBatches {
     if (is_new) {
       open->slab = slab;
       open->last = block;
-      open->room = static_cast<uint32_t>(std::max<size_t>(kBudget / block_size(slab->size_class), 1));
+      open->room = static_cast<uint32_t>(std::max<size_t>(kBatchBytes / block_size(slab->size_class), 1));
     }
     if (open->first == block) return false;
     block->next = open->first;
@@ -130,12 +133,12 @@ class OpenBatches {
     close(batch.slab, Chain{batch.first, batch.last, batch.count});
   }
 
-  alignas(64) OpenBatch open_[kBatches];
-  [[no_unique_address]] Eviction<kWays> eviction_;
+  alignas(64) OpenBatch open_[sets * ways];
+  [[no_unique_address]] Eviction<ways> eviction_;
 };
 
 #ifndef ANNEX_BATCHES
-#define ANNEX_BATCHES OpenBatches<64, 2>
+#define ANNEX_BATCHES OpenBatches<kSets, kWays>
 #endif
 using Batches = ANNEX_BATCHES;
 

@@ -181,8 +181,9 @@ TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
 
 template <class Cache>
 struct OpenBatchesTest : testing::Test {};
-using Caches = testing::Types<Batches, OpenBatches<8, 2>, OpenBatches<128, 1>, OpenBatches<1, 4>,
-                              OpenBatches<8, 4, LeastRecent>, OpenBatches<8, 2, Random>, OpenBatches<8, 2, Longest, LowBits>>;
+using Caches =
+    testing::Types<Batches, OpenBatches<8, 2>, OpenBatches<128, 1>, OpenBatches<1, 4>, OpenBatches<8, 4, LeastRecent>,
+                   OpenBatches<8, 2, Random>, OpenBatches<8, 2, Longest, LowBits>>;
 TYPED_TEST_SUITE(OpenBatchesTest, Caches);
 
 TYPED_TEST(OpenBatchesTest, CloseEveryBlockOnceInBatchesOfOneSlab) {
@@ -192,7 +193,7 @@ TYPED_TEST(OpenBatchesTest, CloseEveryBlockOnceInBatchesOfOneSlab) {
   size_t batches = 0;
   const auto send = [&](Granule* slab, const Chain& chain) {
     ++batches;
-    EXPECT_LE(chain.count * block_size(slab->size_class), TypeParam::kBudget);
+    EXPECT_LE(chain.count * block_size(slab->size_class), kBatchBytes);
     Block* block = chain.first;
     for (uint32_t i = 1; i < chain.count; block = block->next, ++i) EXPECT_TRUE(sent.insert(block).second);
     EXPECT_TRUE(sent.insert(block).second);
@@ -204,7 +205,7 @@ TYPED_TEST(OpenBatchesTest, CloseEveryBlockOnceInBatchesOfOneSlab) {
     EXPECT_TRUE(outbox.add(&slabs[0].metadata, slabs[0].block(i), send));
   }
   EXPECT_FALSE(outbox.add(&slabs[0].metadata, slabs[0].block(499), send));
-  EXPECT_LE(batches, 500 * 64 / TypeParam::kBudget);
+  EXPECT_LE(batches, 500 * 64 / kBatchBytes);
   for (size_t i = 0; i < 50; ++i) {
     for (size_t s = 1; s < slabs.size(); ++s) EXPECT_TRUE(outbox.add(&slabs[s].metadata, slabs[s].block(i), send));
   }

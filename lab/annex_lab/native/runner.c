@@ -82,7 +82,8 @@ static long mean_kib(pid_t pid) {
     if (ready > 0) break;
     char text[128] = "";
     long resident = 0;
-    if (pread(statm, text, sizeof text - 1, 0) <= 0 || sscanf(text, "%*d %ld", &resident) != 1 || resident == 0) continue;
+    if (pread(statm, text, sizeof text - 1, 0) <= 0 || sscanf(text, "%*d %ld", &resident) != 1 || resident == 0)
+      continue;
     sum += resident * page_kib;
     ++count;
   }
