@@ -141,6 +141,20 @@ void forget_helpers_after_fork() {
   if (process.load(std::memory_order_relaxed) != 0) allow_helpers();
 }
 
+namespace {
+
+// A thread that has been joined is one of the process's a little longer to the kernel, which refuses it a user namespace
+// until then. Not for ever: another thread may have its number by now.
+void wait_until_gone(long id) {
+  for (int looks = 0; looks < 1000; ++looks) {
+    if (system_call(SYS_tgkill, system_call(SYS_getpid), id, 0) == -ESRCH) return;
+    struct timespec time = {0, 50'000};
+    system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
+  }
+}
+
+}  // namespace
+
 NoHelpers::NoHelpers() : here_(in_own_process()) {
   if (!here_) return;
   ErrnoKept errno_kept;
@@ -155,7 +169,9 @@ NoHelpers::NoHelpers() : here_(in_own_process()) {
       if (thread->made_) system_call(SYS_futex, reinterpret_cast<long>(&thread->asked_), FUTEX_WAKE_PRIVATE, INT_MAX);
     }
     for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
-      if (thread->made_) pthread_join(thread->thread_, nullptr);
+      if (!thread->made_) continue;
+      pthread_join(thread->thread_, nullptr);
+      wait_until_gone(thread->id_);
       thread->made_ = false;
     }
   }
