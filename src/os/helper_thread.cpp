@@ -143,8 +143,8 @@ void forget_helpers_after_fork() {
 
 namespace {
 
-// A thread that has been joined is one of the process's a little longer to the kernel, which refuses it a user namespace
-// until then. Not for ever: another thread may have its number by now.
+// A thread that has been joined is one of the process's a little longer to the kernel, which refuses it a user
+// namespace until then. Not for ever: another thread may have its number by now.
 void wait_until_gone(long id) {
   for (int looks = 0; looks < 1000; ++looks) {
     if (system_call(SYS_tgkill, system_call(SYS_getpid), id, 0) == -ESRCH) return;
