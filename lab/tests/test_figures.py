@@ -303,13 +303,19 @@ def part(**more) -> dict:
             "cycles": 110,
             "functions": {
                 "allocate": {"cycles": 70, "kernel_cycles": 10, "lengths": lengths((14, 2, 26), (40, 1, 34))},
-                "free": {"cycles": 35, "kernel_cycles": 5, "lengths": lengths((11, 3, 30))},
+                "free": {"calls": 4, "cycles": 35, "kernel_cycles": 5, "lengths": lengths((11, 3, 30))},
             },
         },
         "memory": {
             "pages": {"peak_resident": 4096, "average_resident": 2048.5},
             "llc": {"misses": {"program": {"load": 1, "store": 2}, "allocator": {"load": 3, "store": 4}}},
-            "cores": [{"stlb": {"misses": {"program": 5, "allocator": 6}}}] * 2,
+            "cores": [
+                {
+                    "stlb": {"misses": {"program": 5, "allocator": 6}},
+                    "coherence": {"transfers": {"program": 7, "allocator": 8, "kernel": 0}},
+                }
+            ]
+            * 2,
         },
         **more,
     }
