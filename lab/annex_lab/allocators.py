@@ -52,6 +52,20 @@ STEPS_OF = {
     ),
 }
 LADDER = ("annex", *STEPS_OF, "annex-offload")
+# Annex with other caches of open batches (src/experiments.cmake): targets annex-batches-...-shared.
+OPEN_BATCHES_OF = {
+    f"annex-batches-{cache}": Variant(f"annex-batches-{cache}", {}, f"Annex with another cache of open batches: {what}")
+    for cache, what in {
+        "8x2": "8 sets of 2 ways, the paper's",
+        "16x2": "16 sets of 2 ways",
+        "256x2": "256 sets of 2 ways",
+        "128x1": "128 sets of 1 way",
+        "32x4": "32 sets of 4 ways",
+        "recent": "the batch used longest ago makes room",
+        "random": "any batch makes room",
+        "low-bits": "a slab's set is its number modulo 64",
+    }.items()
+}
 # Peers with one setting changed, for experiments on what a setting does: in no group, as nobody ships them so.
 EXPERIMENTS_OF = {
     "jemalloc-1-arena": Variant("jemalloc", {"MALLOC_CONF": "narenas:1"}, "jemalloc whose threads share one arena"),
@@ -71,21 +85,7 @@ EXPERIMENTS_OF = {
     "annex-by-slab-unbatched": Variant(
         "annex-by-slab-unbatched", {}, "the same without batches: target annex-by-slab-unbatched-shared"
     ),
-    **{
-        f"annex-batches-{cache}": Variant(
-            f"annex-batches-{cache}", {}, f"Annex with another cache of open batches: {what}"
-        )
-        for cache, what in {
-            "8x2": "8 sets of 2 ways, the paper's",
-            "16x2": "16 sets of 2 ways",
-            "256x2": "256 sets of 2 ways",
-            "128x1": "128 sets of 1 way",
-            "32x4": "32 sets of 4 ways",
-            "recent": "the batch used longest ago makes room",
-            "random": "any batch makes room",
-            "low-bits": "a slab's set is its number modulo 64",
-        }.items()
-    },
+    **OPEN_BATCHES_OF,
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"

@@ -38,12 +38,13 @@ std::atomic<Way> way{Way::kUndecided};
 
 namespace {
 
-// A protocol that was asked for is there to be measured, on however few CPUs.
+// By the affinity mask alone: to read a cgroup's quota would cost every process. A protocol that was asked for is there
+// to be measured, on however few CPUs.
 [[gnu::noinline, gnu::cold]] void decide() {
   os::Guard guard(arena_lock);
   if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
   os::read_options();
-  const bool shared = os::options.protocol == os::Protocol::kStash && os::usable_cpus() < 2;
+  const bool shared = os::options.protocol == os::Protocol::kStash && os::allowed_cpus().count() < 2;
   if (!shared) commit_side_tables = support::commit;
   way.store(shared ? Way::kShared : Way::kOffload, std::memory_order_release);
 }

@@ -11,6 +11,9 @@
 // malloc waits (SpeedMalloc section 5.2); magazines stay empty in both. Where no support thread is awake, a program
 // thread does its work for itself, under its heap's lock.
 //
+// Where the process may run on one CPU only, when it starts, there is no core to spare: it goes the shared flavour's
+// way (shared.h), for which nothing is found to be the support core's: no address is mapped, no request small enough.
+//
 // Thread-local storage: 21 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 

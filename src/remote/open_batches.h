@@ -6,7 +6,7 @@
 //
 // The paper's section 4 has 8 sets of 2 ways, as an educated guess. Here there are 64, a line of the host's caches
 // each: threads that free what many others allocated see hundreds of slabs in turn. Shape, hash and eviction are
-// parameters; docs/batchit.md has what others would do (targets annex-batches-...).
+// parameters; docs/figures.md (BatchIt) has what others would do (targets annex-batches-...).
 //
 // Synchronization: none; they belong to one thread.
 #pragma once
@@ -33,6 +33,7 @@ struct OpenBatch {
   uint32_t count = 0;
   uint32_t room = 0;  // the count at which the batch is closed
 };
+static_assert(sizeof(OpenBatch) == 32);
 
 // --- hashes: the set of a slab, by its granule's number, one of a power of two --------------------------------------
 

@@ -205,9 +205,7 @@ constexpr Case kCases[] = {
 std::string helper_name() {
   const char* background = getenv("ANNEX_BACKGROUND");
   if (background != nullptr && strcmp(background, "1") == 0) return "annex-purge";
-  cpu_set_t cpus;
-  DEMAND(sched_getaffinity(0, sizeof cpus, &cpus) == 0);
-  return flavour() == Flavour::kOffload && CPU_COUNT(&cpus) >= 2 ? "annex-support" : "";
+  return flavour() == Flavour::kOffload && allowed_cpus() >= 2 ? "annex-support" : "";
 }
 
 // Until there is such a thread: a support thread may have no CPU for long where the machine is busy.

@@ -94,6 +94,13 @@ class Slots {
 // `steps` times: put a new parcel into a random slot, check and free what was there.
 void trade(Slots& slots, Random& random, int steps);
 
+// How many CPUs the calling thread may run on.
+inline int allowed_cpus() {
+  cpu_set_t set;
+  DEMAND(sched_getaffinity(0, sizeof set, &set) == 0);
+  return CPU_COUNT(&set);
+}
+
 inline annex_stats_t stats_now() {
   annex_stats_t stats;
   DEMAND(annex_stats(&stats) == 0);

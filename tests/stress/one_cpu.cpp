@@ -1,7 +1,6 @@
 // The offload flavour where the process may use one CPU: it goes the shared flavour's way, which alone sends batches to
 // other threads' heaps (front/offload.h). ctest runs it with one CPU as stress.offload-one-cpu.
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <vector>
 
@@ -13,14 +12,8 @@ using namespace annex_test;
 
 namespace {
 
-int cpus() {
-  cpu_set_t set;
-  DEMAND(sched_getaffinity(0, sizeof set, &set) == 0);
-  return CPU_COUNT(&set);
-}
-
 TEST(RemoteFree, IsSentInBatchesWithOneCpu) {
-  if (flavour() != Flavour::kOffload || cpus() > 1) GTEST_SKIP() << "for the offload flavour with one CPU";
+  if (flavour() != Flavour::kOffload || allowed_cpus() > 1) GTEST_SKIP() << "for the offload flavour with one CPU";
   constexpr std::size_t kBlocks = 1000;
   std::vector<Parcel*> parcels(kBlocks);
   for (std::size_t i = 0; i < kBlocks; ++i) parcels[i] = make_parcel(100, i);

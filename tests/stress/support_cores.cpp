@@ -51,12 +51,6 @@ void trade_until(int wanted, Slots& slots, int id) {
   }
 }
 
-int cpus() {
-  cpu_set_t set;
-  DEMAND(sched_getaffinity(0, sizeof set, &set) == 0);
-  return CPU_COUNT(&set);
-}
-
 Outcome run(const char* cores) {
   Launch launch;
   launch.scenario = "support_cores";
@@ -75,13 +69,13 @@ ANNEX_SCENARIO(support_cores) {
   slots.clear();
   DEMAND(most >= 1);
   // Where they must leave their CPUs to the program again and again, they need never be there together.
-  if (cpus() >= wanted + kThreads) DEMAND(most == wanted);
+  if (allowed_cpus() >= wanted + kThreads) DEMAND(most == wanted);
   DEMAND(stats_now().support_cpu_us > 0);
   return 0;
 }
 
 TEST(SupportCores, AsManyAsAreAskedFor) {
-  if (cpus() < 2) GTEST_SKIP() << "no core to spare";
+  if (allowed_cpus() < 2) GTEST_SKIP() << "no core to spare";
   for (const char* cores : {"1", "2"}) {
     const Outcome outcome = run(cores);
     EXPECT_EQ(outcome.exit_code, 0) << cores << " support cores: " << describe(outcome);

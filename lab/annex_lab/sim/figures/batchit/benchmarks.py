@@ -1,9 +1,10 @@
 """What BatchIt measures, by the names of mimalloc-bench: ours that stands for it, and how many threads it has."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from annex_lab.sim.figures.figure import Choice
+from annex_lab.sim.figures.runs import Spec
 
 MANY = 16  # the paper's machine has 72 cores, the largest of SpeedMalloc's 16
 
@@ -59,3 +60,8 @@ SCALES = {
 def asked(choice: Choice, benchmarks: Iterable[str]) -> list[str]:
     """Those whose workload is asked for."""
     return [name for name in benchmarks if choice.of([ALL[name].workload])]
+
+
+def maker(choice: Choice, allocator: str) -> Callable[[str, int], Spec]:
+    """The run by benchmark and seed."""
+    return lambda name, seed: choice.run(ALL[name].workload, allocator, ALL[name].threads, seed)

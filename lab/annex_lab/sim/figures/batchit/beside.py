@@ -1,7 +1,8 @@
 """Beside BatchIt's figures: what a remote free costs, other caches of open batches, and Annex among its peers."""
 
+from annex_lab.allocators import OPEN_BATCHES_OF
 from annex_lab.sim.figures import metrics
-from annex_lab.sim.figures.batchit.benchmarks import ALL, MANY, MESSAGES, asked
+from annex_lab.sim.figures.batchit.benchmarks import MANY, MESSAGES, asked, maker
 from annex_lab.sim.figures.batchit.effect import BY_HEAP, BY_SLAB, MEMORY, TIME, unbatched
 from annex_lab.sim.figures.cells import COUNT, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
@@ -10,9 +11,7 @@ from annex_lab.sim.figures.values import Column, Results, Value, cells, in_panel
 
 OURS = "annex"
 STRATEGIES = tuple(name for base in (*BY_HEAP, *BY_SLAB) for name in (base, unbatched(base)))
-CACHES = tuple(
-    f"annex-batches-{which}" for which in ("8x2", "16x2", "256x2", "128x1", "32x4", "recent", "random", "low-bits")
-)
+CACHES = tuple(OPEN_BATCHES_OF)
 PEERS = ("snmalloc", "mimalloc2", "mimalloc3", "rpmalloc")
 TRADING = (*MESSAGES, "xmalloc-testN", "sh8benchN", "larsonN")
 COSTS = {
@@ -25,18 +24,12 @@ SIZES = {TIME: "cycles", MEMORY: "peak_resident"}
 
 
 def _value(choice: Choice, allocator: str, metric: str) -> Value:
-    return of(lambda name, seed: choice.run(ALL[name].workload, allocator, ALL[name].threads, seed), metric)
+    return of(maker(choice, allocator), metric)
 
 
 def _runs(choice: Choice, allocators: tuple[str, ...], benchmarks: tuple[str, ...]) -> list[Spec]:
     rows = asked(choice, benchmarks)
-    return [
-        spec
-        for one in choice.among(allocators)
-        for spec in each(
-            lambda name, seed, one=one: choice.run(ALL[name].workload, one, ALL[name].threads, seed), rows, choice.seeds
-        )
-    ]
+    return [spec for one in choice.among(allocators) for spec in each(maker(choice, one), rows, choice.seeds)]
 
 
 def _column(results: Results, choice: Choice, panel: str, column: Column, benchmarks: tuple[str, ...]) -> list[Cell]:

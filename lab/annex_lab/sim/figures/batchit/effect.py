@@ -1,11 +1,11 @@
 """Figures 2 to 5: an allocator with batches over the same without; its queues are one a heap, or one a slab."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.batchit import paper
-from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SUITE, Benchmark, asked
+from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SUITE, Benchmark, asked, maker
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
@@ -45,7 +45,7 @@ class Effect:
             spec
             for allocator in choice.among(self.allocators)
             for name in (allocator, unbatched(allocator))
-            for spec in each(self._maker(choice, name), asked(choice, self.benchmarks), choice.seeds)
+            for spec in each(maker(choice, name), asked(choice, self.benchmarks), choice.seeds)
         ]
 
     def cells(self, choice: Choice, results: Results) -> list[Cell]:
@@ -62,16 +62,12 @@ class Effect:
             rows = [name for name in rows if ALL[name].threads > 1]
         if not rows:
             return []
-        value = over(*(of(self._maker(choice, name), metric) for name in (allocator, unbatched(allocator))))
+        value = over(*(of(maker(choice, name), metric) for name in (allocator, unbatched(allocator))))
         known = self.known.get(panel, {}) if allocator == self.allocators[0] else {}
         with_mean = cells(
             results, Column(allocator, value, known, self.known_from), rows, choice.seeds, in_panel(panel)
         )
         return with_mean if self.mean else with_mean[:-1]
-
-    @staticmethod
-    def _maker(choice: Choice, allocator: str) -> Callable[[str, int], Spec]:
-        return lambda name, seed: choice.run(ALL[name].workload, allocator, ALL[name].threads, seed)
 
 
 _OVER = (
