@@ -16,7 +16,7 @@ configure:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
 
 library: configure
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target libannex.so libannex-solo.so libannex-offload.so annex
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target libannex.so libannex-solo.so libannex-offload.so libannex-hardened.so annex
 
 run: run-deps  ## real programs on Annex beside the C library's allocator: time, memory, page faults
 	@$(MAKE) --no-print-directory library PRESET=release

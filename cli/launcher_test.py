@@ -135,8 +135,8 @@ class LauncherTest(unittest.TestCase):
         self.refused(2, "run needs a command", "run", "--stats", "--")
         self.refused(2, "unknown option of run: --fast", "run", "--fast", "true")
         self.refused(2, "--mode needs a value", "run", "--mode")
-        self.refused(2, "unknown mode 'turbo': shared, solo or offload", "run", "--mode", "turbo", "true")
-        self.refused(2, "unknown mode '': shared, solo or offload", "run", "--mode=", "true")
+        self.refused(2, "unknown mode 'turbo': shared, solo, offload or hardened", "run", "--mode", "turbo", "true")
+        self.refused(2, "unknown mode '': shared, solo, offload or hardened", "run", "--mode=", "true")
 
     # What it hands to the program
 

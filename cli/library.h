@@ -14,6 +14,7 @@ inline constexpr Flavour kFlavours[] = {
     {"shared", "libannex.so"},  // the default: first
     {"solo", "libannex-solo.so"},
     {"offload", "libannex-offload.so"},
+    {"hardened", "libannex-hardened.so"},
 };
 
 // Finds the flavour's library beside the launcher (a build tree) or in the lib directory next to

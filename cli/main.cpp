@@ -79,14 +79,14 @@ int run(char** arguments) {
       stats = true;
     } else if (equal(option, "--mode")) {
       mode = *++arguments;
-      if (mode == nullptr) return usage_error("--mode needs a value: shared, solo or offload", "");
+      if (mode == nullptr) return usage_error("--mode needs a value: shared, solo, offload or hardened", "");
     } else if (strncmp(option, "--mode=", 7) == 0) {
       mode = option + 7;
     } else {
       return usage_error("unknown option of run: ", option);
     }
     if (mode != nullptr && (flavour = find_flavour(mode)) == nullptr) {
-      say("unknown mode '%s': shared, solo or offload", mode);
+      say("unknown mode '%s': shared, solo, offload or hardened", mode);
       return kUsage;
     }
   }

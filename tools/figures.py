@@ -115,7 +115,11 @@ FIGURES = [
      lambda t: path_costs(t, "shared", "free")),
     ("docs/architecture.md", "a fair share (an {}) is free again", fair_share),
     ("docs/architecture.md", "Requests above {} skip", lambda t: size(t.constant(SIZES, "kMaxSmall"))),
-    ("docs/architecture.md", "There are {} of them", lambda t: t.constant(BATCHES, "kSets") * t.constant(BATCHES, "kWays")),
+    (
+        "docs/architecture.md",
+        "There are {} of them",
+        lambda t: t.constant(BATCHES, "kSets") * t.constant(BATCHES, "kWays"),
+    ),
     ("docs/architecture.md", "when it holds {}, or when B ends", lambda t: size(t.constant(BATCHES, "kBatchBytes"))),
     ("docs/architecture.md", "When B holds {} of such messages", lambda t: size(t.constant(CHANNEL, "kBudget"))),
     ("docs/architecture.md", "From {} messages on", lambda t: t.constant(INBOX, "kSortAt")),

@@ -25,12 +25,11 @@ class Tree:
 
 
 # "." is the tree's own folder. annex is the public interface, include/annex, which the library's inside doesn't know.
-# harden is to come.
 TREES = (
     Tree(
         "src",
         ("src", "include"),
-        (("entry",), ("observe",), ("annex",), ("front",), ("remote", "support"), ("core",), ("harden",), ("os",)),
+        (("entry",), ("observe",), ("annex",), ("front",), ("remote", "support", "harden"), ("core",), ("os",)),
         ("docs/architecture.md", r"^\| \w+ \| `src/(\w+)` \|", True),
     ),
     Tree(

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "core/mark.h"
+#include "core/free_block.h"
 #include "core/size_class.h"
 #ifdef ANNEX_MARKED
 #include "core/marked.h"
@@ -25,7 +25,7 @@ template <void* slow(size_t)>
     Block* block = lists[c];
     if (block == nullptr) [[unlikely]]
       return slow(bytes);
-    lists[c] = block->next;
+    lists[c] = next_of(block);
     return unmarked(block);
   }
   if (bytes <= kMaxSmall) {

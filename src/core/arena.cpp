@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/chance.h"
 #include "core/commitment.h"
 #include "os/pages.h"
 
@@ -18,19 +19,32 @@ namespace {
 
 constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: that of 32 MiB
 
+constinit Chance chance;  // under the arena lock
+
+// How far into a free run that is long enough the granules lie which are taken from it, by chance: a multiple of their
+// number, so that others of that length fit beside them. In order where addresses are scarce: then long runs must stay
+// free.
+uint32_t offset_in(uint32_t length, uint32_t granules) {
+  return addresses_abound() && granules < kGranulesPerHugePage ? chance.below(length / granules) * granules : 0;
+}
+
 }  // namespace
 
 bool Arena::reserve(size_t bytes) {
   const bool with_reach = this == &arenas[0] && bytes >= kLeastWithReach;
   if (with_reach && bytes < kReach) bytes += metadata_bytes(kReach);
   metadata_ = metadata_bytes(with_reach ? std::max(bytes, kReach) : bytes);
-  base_ = static_cast<char*>(os::reserve(bytes, kHugePage));
+  base_ = static_cast<char*>(kByChance ? os::reserve_anywhere(bytes, kHugePage) : os::reserve(bytes, kHugePage));
   if (base_ == nullptr) return false;
   // Small pages until we ask for others, also where the system gives huge ones unasked: there the first touch of a
   // small heap would cost 2 MiB.
   os::advise_huge(base_, bytes, false);
   bytes_ = bytes;
   first_ = static_cast<uint32_t>(metadata_ / kGranule);
+  if (kByChance && with_reach) {
+    first_ += chance.below(static_cast<uint32_t>((bytes - metadata_) / kGranule / 2));
+    metadata_committed_ = round_down(first_ * sizeof(Granule), kMetadataStep);
+  }
   frontier_ = committed_ = first_;
   commitment.reserved += bytes;
   if (this == &arenas[0]) {
@@ -220,8 +234,22 @@ Granule* Arena::take_dirty(uint32_t granules) {
 
 Granule* Arena::take_clean(uint32_t granules) {
   Granule* run = clean_.find(granules);
-  if (run != nullptr) take_front(run, granules);
-  return run;
+  return run == nullptr ? nullptr : take_clean_part(run, offset_in(run->length, granules), granules);
+}
+
+// From an offset on; what is before and behind stays clean.
+Granule* Arena::take_clean_part(Granule* run, uint32_t offset, uint32_t granules) {
+  if (offset == 0) {
+    take_front(run, granules);
+    return run;
+  }
+  const uint32_t behind = run->length - offset - granules;
+  Granule* taken = take_back(run, granules + behind);
+  if (behind > 0) {
+    taken[granules - 1].kind = Kind::kNone;
+    put_clean(taken + granules, behind);
+  }
+  return taken;
 }
 
 bool Arena::can_join(Granule* dirty, uint32_t granules) const {
@@ -253,12 +281,13 @@ Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
     end = start + granules;
     if (!commit_to(end)) return nullptr;
   }
+  if (huge_pages) advise_huge(metadata() + start, end - start);
+  start += offset_in(end - start, granules);
   const uint32_t gap = start - frontier_;
   Granule* gap_head = frontier();
   frontier_ = end;
   if (gap > 0) put_clean(gap_head, gap);
   Granule* run = metadata() + start;
-  if (huge_pages) advise_huge(run, end - start);
   run->kind = run[granules - 1].kind = Kind::kNone;
   if (end > start + granules) put_clean(run + granules, end - start - granules);
   return run;

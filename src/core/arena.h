@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/chance.h"
 #include "core/granule.h"
 #include "core/run_bins.h"
 #include "os/lock.h"
@@ -36,6 +37,9 @@ inline constexpr uintptr_t kNowhere = uintptr_t{1} << 63;   // no address of a p
 extern constinit Primary primary [[gnu::visibility("hidden")]];
 
 extern constinit os::Lock arena_lock;
+
+// Whether addresses may be left out, and runs lie wherever chance has it.
+inline bool addresses_abound() { return kByChance && primary.reach != kNowhere; }
 
 class Arena {
  public:
@@ -89,6 +93,7 @@ class Arena {
   Granule* run_after(Granule* head, uint32_t granules, bool dirty) const;
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
+  Granule* take_clean_part(Granule* run, uint32_t offset, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);
   Granule* put(Granule* head, uint32_t granules, bool dirty);
 

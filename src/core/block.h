@@ -4,8 +4,8 @@
 #include <cstddef>
 
 #include "core/arena.h"
+#include "core/free_block.h"
 #include "core/granule.h"
-#include "core/mark.h"
 #include "os/message.h"
 
 namespace annex {

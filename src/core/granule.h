@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,13 +67,15 @@ struct Chain {
 };
 
 enum class Kind : uint8_t {
-  kNone,      // never used, or inside a run
-  kSlab,      // head of a slab
-  kSlabTail,  // a later granule of a slab: `back` granules after its head
-  kSpan,      // head of a span
-  kSpanTail,  // last granule of a span of several
-  kFree,      // head or last granule of a free run
-  kPurging,   // head or last granule of a run that is being given back or populated
+  kNone,       // never used, or inside a run
+  kSlab,       // head of a slab
+  kSlabTail,   // a later granule of a slab: `back` granules after its head
+  kSpan,       // head of a span
+  kSpanTail,   // last granule of a span of several
+  kFree,       // head or last granule of a free run
+  kPurging,    // head or last granule of a run that is being given back or populated, or out of use for good
+  kNoBytes,    // hardened build: head of the run where blocks of no bytes have their addresses
+  kSpanWaits,  // hardened build: head of a span that is freed, whose addresses are not to be used again yet
 };
 
 // Where a slab stands with its heap.
@@ -107,6 +110,9 @@ struct alignas(128) Granule {
     };  // of a slab
     struct {
       size_t bytes;  // usable size, a multiple of the page size
+      // Hardened build: granules before it, and one behind it, if any are before it, are nobody's to use.
+      size_t before;
+      size_t asked;  // hardened build: what the program asked for; of blocks of no bytes: how many are in use
     };               // of a span
     struct {
       Granule* newer;  // in order of age
@@ -152,10 +158,19 @@ inline constexpr auto kSlabGranules = [] {
 }();
 constexpr uint32_t slab_granules(SizeClass c) { return kSlabGranules[c]; }
 inline constexpr size_t kLongestSlab = *std::max_element(kSlabGranules.begin(), kSlabGranules.end()) * kGranule;
+
+// No slab has a power of two of blocks up to kColoured bytes: where one would, its last place stays empty. What lies a
+// power of two of blocks apart, such as the upper nodes of a tree that was built in order, would else compete for the
+// same few sets of the caches. (Slab colouring by other means: Bonwick, "The Slab Allocator", 1994.)
+inline constexpr size_t kColoured = 512;
+constexpr uint32_t slab_capacity_by_rule(SizeClass c) {
+  const size_t size = block_size(c);
+  const size_t blocks = slab_granules_by_rule(c) * kGranule / size;
+  return static_cast<uint32_t>(size <= kColoured && std::has_single_bit(blocks) ? blocks - 1 : blocks);
+}
 inline constexpr auto kSlabCapacity = [] {
   std::array<uint16_t, kClasses> blocks{};
-  for (SizeClass c = 0; c < kClasses; ++c)
-    blocks[c] = static_cast<uint16_t>(slab_granules(c) * kGranule / block_size(c));
+  for (SizeClass c = 0; c < kClasses; ++c) blocks[c] = static_cast<uint16_t>(slab_capacity_by_rule(c));
   return blocks;
 }();
 constexpr uint32_t slab_capacity(SizeClass c) { return kSlabCapacity[c]; }

@@ -20,11 +20,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/chance.h"
 #include "core/commitment.h"
+#include "core/free_block.h"
 #include "core/granule.h"
-#include "core/mark.h"
 #include "core/run_cache.h"
-#include "core/slab.h"
+#include "core/slab_life.h"
 
 namespace annex {
 
@@ -53,7 +54,7 @@ class Heap {
 
   // A block of a slab of this heap comes back. `head` is the slab's first granule.
   void put_back(Granule* head, Block* block) {
-    block->next = head->free;
+    set_next(block, head->free);
     mark_free(head->key, block);
     head->free = block;
     if (--head->countdown == 0) settle(head, head->used_after);
@@ -73,19 +74,24 @@ class Heap {
   Counter refills;
 
  private:
+  // Free blocks are linked through themselves.
+  struct Linked {
+    static bool has_free(const Granule* slab) { return slab->free != nullptr; }
+    static void becomes_full(Granule* slab);
+  };
+
   Block* take(Granule* slab);
   Block* carve(Granule* slab);
-  void retire(Granule* slab);
   Granule* new_slab(SizeClass c);
   void drop(Granule* slab);
 
-  Granule* current_[kClasses] = {};
-  SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
+  SlabLife<Linked> life_;
   RunCache cache_;
   Granule* spares_ = nullptr;  // clean runs of one granule, linked by `next`
   TouchedBytes touched_;
   uint32_t granules_ = 0;  // of its slabs and its cache, those taken away included
   uint32_t remade_ = 0;    // slabs
+  Chance chance_;          // hardened build
   std::atomic<uint32_t> taken_away_{0};
 };
 

@@ -19,21 +19,4 @@ namespace annex {
 
 inline uintptr_t mark_of(uint64_t key, const void* block) { return key ^ reinterpret_cast<uintptr_t>(block); }
 
-inline void mark_free(uint64_t key, void* block) { static_cast<Block*>(block)->mark = mark_of(key, block); }
-inline bool is_marked(uint64_t key, const void* block) {
-  return static_cast<const Block*>(block)->mark == mark_of(key, block);
-}
-
-// For the program: a block is no longer free.
-inline void* unmarked(void* block) {
-  static_cast<Block*>(block)->mark = 0;
-  return block;
-}
-// Takes the first block out of a list that is not empty.
-inline void* pop(Block** list) {
-  Block* block = *list;
-  *list = block->next;
-  return unmarked(block);
-}
-
 }  // namespace annex

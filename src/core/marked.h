@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/mark.h"
+#include "core/free_block.h"
 #include "core/size_class.h"
 #include "os/mallacc_markers.h"
 
@@ -27,7 +27,7 @@ template <void* slow(size_t)>
     MALLACC_POP_LEFT();
     return slow(bytes);
   }
-  Block* next = block->next;
+  Block* next = next_of(block);
   MALLACC_POP_END(block, next);
   *list = next;
   MALLACC_PREFETCH(c, next);

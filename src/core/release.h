@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "core/arena.h"
+#include "core/free_block.h"
 #include "core/heap.h"
-#include "core/mark.h"
 
 namespace annex {
 
@@ -26,11 +26,10 @@ template <void slow(void*), class IsOwn, class HeapOf>
     return slow(address);
   if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
     return slow(address);
-  const uintptr_t mark = mark_of(key, address);
-  if (block->mark == mark) [[unlikely]]  // it is free
+  if (is_marked(key, block)) [[unlikely]]  // it is free
     return slow(address);
-  block->next = slab->free;
-  block->mark = mark;
+  set_next(block, slab->free);
+  mark_free(key, block);
   slab->free = block;
   if (--slab->countdown == 0) [[unlikely]]
     heap()->settle(slab, slab->used_after);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "core/chance.h"
 #include "core/commitment.h"
 #include "core/gather.h"
+#include "core/secret.h"
 #include "core/transfer_cache.h"
 #include "os/clock.h"
 #include "os/options.h"
@@ -46,9 +48,18 @@ size_t standard_arena() {
   return std::max(round_up(bytes, kHugePage), kSmallestArena);
 }
 
+// Whether there are guards. Not where addresses are scarce, or what is writable is limited: guards split long free
+// runs, and what is unreadable can't be counted on to be writable again.
+constinit bool data_is_limited = false;
+bool guards_wanted() { return addresses_abound() && !data_is_limited; }
+
 bool set_up_locked() {
   if (arena_count > 0) return true;
   os::read_options();
+  if (kByChance) {
+    secret.draw();
+    data_is_limited = os::data_limit() != SIZE_MAX;
+  }
   if (!add_arena(standard_arena(), kSmallestArena)) return false;
   chance = os::random_word();
   return true;
@@ -261,6 +272,21 @@ void prepare_for_slab(Granule* run, SizeClass c) {
   run->countdown = run->used_after = 0;
 }
 
+// Now and then a granule among slabs is left out for good: whoever reads or writes on and on from a block gets there.
+constexpr uint32_t kSlabsPerGuard = 64;
+constexpr uint32_t kMostGuards = 4096;  // each takes two of the mappings that a process may have
+
+void leave_guard() {
+  static constinit Chance odds;
+  static constinit uint32_t guards = 0;
+  if (!guards_wanted() || guards == kMostGuards || odds.below(kSlabsPerGuard) != 0) return;
+  Granule* run = first_arena_that([](Arena& arena) { return arena.take_clean(1); });
+  if (run == nullptr) return;
+  set_aside(run, 1);
+  ++guards;
+  os::forbid(start_of(run), kGranule);
+}
+
 // Clean runs of one granule, linked; fewer where the arena would have to grow for more, and none where the heap has a
 // limit, of which other threads may need the rest.
 Granule* take_spares(SizeClass c, uint32_t count) {
@@ -295,6 +321,7 @@ Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more, Granule** spares
   if (run != nullptr) {
     prepare_for_slab(run, c);
     if (*clean && granules == 1 && more > 0) *spares = take_spares(c, more);
+    if (*clean) leave_guard();
     after_take(granules, *clean);
   }
   arena_lock.unlock();
@@ -317,10 +344,41 @@ void give_slab_run(Granule* head) {
   arena_lock.unlock();
 }
 
+namespace {
+
+// Guards before and behind a span are runs of their own, which nothing joins.
+constexpr uint32_t kBehind = 1;
+
+Granule* leave_guards(Granule* run, uint32_t before, uint32_t granules) {
+  Granule* const span = run + before;
+  span->before = before;
+  if (before == 0) return span;
+  unmark(run, before + granules + kBehind, Purpose::kSpan);
+  mark(span, granules, Purpose::kSpan);
+  set_aside(run, before);
+  set_aside(span + granules, kBehind);
+  account_given(size_t{before + kBehind} * kGranule, Purpose::kSpan);
+  return span;
+}
+// What was taken for a span of so many granules.
+Granule* rejoin_guards(Granule* span, uint32_t* granules) {
+  const uint32_t before = static_cast<uint32_t>(span->before);
+  if (!kByChance || before == 0) return span;
+  for (Granule* end : {span - before, span - 1, span, span + *granules - 1, span + *granules}) end->kind = Kind::kNone;
+  account_moved(size_t{before + kBehind} * kGranule, Purpose::kSpan);
+  *granules += before + kBehind;
+  return span - before;
+}
+
+}  // namespace
+
 Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean) {
   os::Guard guard(arena_lock);
-  Granule* run = take_run_locked(granules, alignment, Purpose::kSpan, bytes, clean);
+  const uint32_t before = guards_wanted() ? alignment : 0;
+  Granule* run =
+      take_run_locked(before + granules + (before > 0 ? kBehind : 0), alignment, Purpose::kSpan, bytes, clean);
   if (run == nullptr) return nullptr;
+  run = leave_guards(run, before, granules);
   run->limit = 0;
   run->bytes = bytes;
   if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run);
@@ -347,13 +405,21 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
 }
 
 void give_span_run(Granule* head, bool clean) {
-  const uint32_t granules = head->length;
+  uint32_t granules = head->length;
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
   note_span_gone(head, clean);
+  head = rejoin_guards(head, &granules);
   if (clean) return put_clean(head, granules, Purpose::kSpan);
   put_dirty(head, granules, Purpose::kSpan, now);
   give_back_due(now, granules * kGranule);
+}
+
+void give_back_some(size_t bytes) {
+  const uint64_t now = os::now_ms();
+  if (!arena_lock.try_lock()) return;
+  give_back_due(now, bytes);
+  arena_lock.unlock();
 }
 
 void give_spares(Granule* spares) {

@@ -28,6 +28,8 @@ bool set_up();
 // before they are touched: *spares, linked by `next`. They look the same, and are given back by give_spares().
 Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more = 0, Granule** spares = nullptr);
 Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean);
+// In the hardened build (core/chance.h) span->before says how many granules before it, and then one behind it too, are
+// nobody's to use as long as there is the span.
 
 // The same for a span that takes the place of one of `kept` granules, whose pages are to be moved to its start. nullptr
 // where that can't be done, too.
@@ -38,6 +40,9 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
 void give_slab_run(Granule* head);
 void give_spares(Granule* spares);
 void give_span_run(Granule* head, bool clean);
+
+// For who frees without giving a run: what is due goes back, as for a run of so many bytes, unless the arena is busy.
+void give_back_some(size_t bytes);
 
 // Gives all that is free back to the system; returns the bytes.
 size_t purge_all();

@@ -1,6 +1,9 @@
 // Slabs: see slab.h.
 #include "core/slab.h"
 
+#include <bit>
+
+#include "core/chance.h"
 #include "core/commitment.h"
 #include "core/runs.h"
 #include "os/pages.h"
@@ -15,6 +18,11 @@ void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fr
   slab->free = nullptr;
   slab->remote = 0;
   slab->fresh = fresh;
+}
+
+// So many bytes of blocks are made together: as many as are put in random order, where they fit.
+size_t extent_by_chance(size_t size) {
+  return std::clamp(std::bit_ceil(kShuffled * size), os::page_size(), std::max(kGranule, os::page_size()));
 }
 
 }  // namespace
@@ -51,7 +59,7 @@ void set_carved(Granule* slab, uint32_t blocks) {
 
 uint32_t blocks_to_carve(const Granule* slab) {
   const size_t size = block_size(slab->size_class);
-  const size_t extent = slab->fresh ? os::page_size() : kResidentExtent;
+  const size_t extent = kByChance ? extent_by_chance(size) : slab->fresh ? os::page_size() : kResidentExtent;
   const size_t from = slab->carved * size;
   const size_t to = (from + size + extent - 1) & ~(extent - 1);
   return std::min(std::max(static_cast<uint32_t>((to - from) / size), 1u),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/free_block.h"
 #include "core/runs.h"
 #include "os/pages.h"
 
@@ -22,15 +23,14 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   const size_t usable = round_to_pages(bytes);
   const size_t granules = granules_for(usable);
   const size_t alignment_granules = std::max<size_t>(alignment >> kGranuleShift, 1);
-  if (granules + alignment_granules > kLongestRun) return nullptr;
+  if (granules + 2 * alignment_granules > kLongestRun) return nullptr;
   Granule* head =
       take_span_run(static_cast<uint32_t>(granules), static_cast<uint32_t>(alignment_granules), usable, zero);
   if (head == nullptr) return nullptr;
-  Block* block = reinterpret_cast<Block*>(start_of(head));
+  void* block = start_of(head);
   // A mark of the block that was here before might be right again when a program copies it away, and back once there is
   // a slab here: rarely, as that has another nonce (core/mark.h), and this makes it never.
-  if (!*zero) block->mark = 0;
-  return block;
+  return *zero ? block : unmarked(block);
 }
 
 void free_span(Granule* head) { give_span_run(head, false); }

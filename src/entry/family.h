@@ -6,11 +6,27 @@
 #include <cstring>
 
 #include "core/arena.h"
-#include "core/span.h"
 #include "front/front.h"
 #include "front/request.h"
 
 namespace annex::entry {
+
+// Frees a block of which the program says how large or how aligned it is (0: it doesn't).
+template <class F = Front>
+void release_checked(void* block, [[maybe_unused]] size_t bytes, [[maybe_unused]] size_t alignment) {
+  if constexpr (requires { F::release_checked(block, bytes, alignment); }) {
+    F::release_checked(block, bytes, alignment);
+  } else {
+    F::release(block);
+  }
+}
+
+// Resizes a small block in place, where the front end keeps account of its room to the byte.
+template <class F = Front>
+bool refit([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) {
+  if constexpr (requires { F::refit(block, bytes); }) return F::refit(block, bytes);
+  return false;
+}
 
 constexpr bool is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
@@ -40,9 +56,10 @@ inline void* reallocate(void* block, size_t bytes) {
   if (block == nullptr) return Front::allocate(bytes);
   const auto [usable, span] = Front::look_up(block);
   if (bytes <= usable && bytes >= usable / 2) return block;
+  if (refit(block, bytes)) return block;
   if (span != nullptr && bytes > kMaxSmall && bytes <= front::kMaxRequest && Front::resize(span, bytes)) return block;
   if (span != nullptr && bytes > usable && bytes <= front::kMaxRequest) {
-    if (void* moved = move_span(span, bytes)) return moved;
+    if (void* moved = Front::move(span, bytes)) return moved;
   }
   void* moved = Front::allocate(bytes);
   if (moved == nullptr) return bytes < usable ? block : nullptr;

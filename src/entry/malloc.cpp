@@ -64,8 +64,10 @@ ANNEX_EXPORT size_t malloc_usable_size(void* block) noexcept {
 }
 
 ANNEX_EXPORT void cfree(void* block) noexcept { Front::release(block); }
-ANNEX_EXPORT void free_sized(void* block, size_t) noexcept { Front::release(block); }
-ANNEX_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { Front::release(block); }
+ANNEX_EXPORT void free_sized(void* block, size_t bytes) noexcept { entry::release_checked(block, bytes, 0); }
+ANNEX_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t bytes) noexcept {
+  entry::release_checked(block, bytes, alignment);
+}
 
 // The names by which glibc's own parts, and programs that know it well, ask for these functions.
 ANNEX_EXPORT void* __libc_malloc(size_t) noexcept __attribute__((alias("malloc")));

@@ -63,6 +63,10 @@ void* allocate_nothrow(size_t bytes, std::align_val_t alignment) {
   return block != nullptr ? block : exhausted_nothrow(bytes, static_cast<size_t>(alignment));
 }
 
+void release(void* block, size_t bytes, std::align_val_t alignment) {
+  entry::release_checked(block, bytes, static_cast<size_t>(alignment));
+}
+
 }  // namespace
 
 ANNEX_EXPORT void* operator new(size_t n) { return Front::allocate<allocate_slow>(n); }
@@ -86,11 +90,11 @@ ANNEX_EXPORT void operator delete(void* p) noexcept { Front::release(p); }
 ANNEX_EXPORT void operator delete[](void* p) noexcept { Front::release(p); }
 ANNEX_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { Front::release(p); }
 ANNEX_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, size_t) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, size_t) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, std::align_val_t) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, size_t, std::align_val_t) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, size_t, std::align_val_t) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { Front::release(p); }
+ANNEX_EXPORT void operator delete(void* p, size_t n) noexcept { entry::release_checked(p, n, 0); }
+ANNEX_EXPORT void operator delete[](void* p, size_t n) noexcept { entry::release_checked(p, n, 0); }
+ANNEX_EXPORT void operator delete(void* p, std::align_val_t a) noexcept { release(p, 0, a); }
+ANNEX_EXPORT void operator delete[](void* p, std::align_val_t a) noexcept { release(p, 0, a); }
+ANNEX_EXPORT void operator delete(void* p, size_t n, std::align_val_t a) noexcept { release(p, n, a); }
+ANNEX_EXPORT void operator delete[](void* p, size_t n, std::align_val_t a) noexcept { release(p, n, a); }
+ANNEX_EXPORT void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept { release(p, 0, a); }
+ANNEX_EXPORT void operator delete[](void* p, std::align_val_t a, const std::nothrow_t&) noexcept { release(p, 0, a); }

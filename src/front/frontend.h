@@ -38,6 +38,7 @@ concept Frontend = requires(size_t bytes, size_t alignment, void* block, Granule
   noexcept->std::same_as<void>;  // free; inline but for the slow path
   { F::look_up(block) } -> std::same_as<Found>;
   { F::resize(span, bytes) } -> std::same_as<bool>;  // in place
+  { F::move(span, bytes) } -> std::same_as<void*>;   // to a longer one, by its pages (core/span.h: move_span)
   // Everything free goes back to the system; bytes.
   { F::give_back() } -> std::same_as<size_t>;
   // For statistics: first of all, since what is on its way is taken in.

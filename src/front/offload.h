@@ -21,8 +21,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/free_block.h"
 #include "core/granule.h"
-#include "core/mark.h"
+#include "core/span.h"
 #include "front/frontend.h"
 #include "front/shared.h"
 #include "support/client.h"
@@ -51,6 +52,7 @@ struct Offload {
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
   static bool resize(Granule* span, size_t bytes);
+  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static HeapCounts count_heaps();
   static void start();
@@ -82,12 +84,11 @@ template <void* slow(size_t)>
   if (within >= support::end_in(word) || within * magazine.magic >= magazine.magic) [[unlikely]]
     return release_slow(address);
   Block* const block = static_cast<Block*>(address);
-  const uintptr_t mark = mark_of(support::key_in(word), address);
   void** const top = magazine.returned;
-  if (block->mark == mark || top == magazine.limit) [[unlikely]]
+  if (is_marked(support::key_in(word), block) || top == magazine.limit) [[unlikely]]
     return release_slow(address);
   *top = address;
-  block->mark = mark;
+  mark_free(support::key_in(word), block);
   magazine.returned = top + 1;
 }
 

@@ -136,6 +136,7 @@ void put_heap(ThreadHeap* heap) {
 
 // The thread has no heap of its own any more.
 void leave_heap(ThreadHeap* heap) {
+  heap->held.flush();
   thread_heap = &no_heap;
   thread_number = kNoNumber;
   heap->outbox.flush(ToHeaps{});

@@ -16,7 +16,9 @@
 #include "core/block.h"
 #include "core/heap.h"
 #include "core/release.h"
+#include "core/span.h"
 #include "front/frontend.h"
+#include "front/held.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
@@ -27,8 +29,9 @@ namespace annex::front {
 struct alignas(64) ThreadHeap : Heap {
   constexpr ThreadHeap() = default;
 
-  remote::Outbox outbox;  // empty while the heap is in the pool
-  Counter batches;        // taken in
+  remote::Outbox outbox;            // empty while the heap is in the pool
+  [[no_unique_address]] Held held;  // the same
+  Counter batches;                  // taken in
 
   alignas(64) remote::Inbox inbox;
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock
@@ -54,6 +57,7 @@ struct Shared {
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
   static bool resize(Granule* span, size_t bytes);
+  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static HeapCounts count_heaps();
   static void start();

@@ -17,6 +17,7 @@
 #include "core/block.h"
 #include "core/heap.h"
 #include "core/release.h"
+#include "core/span.h"
 #include "front/frontend.h"
 
 namespace annex::front {
@@ -41,6 +42,7 @@ struct Solo {
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
   static bool resize(Granule* span, size_t bytes);
+  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static HeapCounts count_heaps();
   static void start();

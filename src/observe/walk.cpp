@@ -21,6 +21,13 @@ namespace {
       region.used =
           static_cast<uint16_t>(head->used_after + head->countdown);  // as used_of, which the sanitizer watches
       break;
+    case Kind::kNoBytes:
+      *granules = head->length;
+      region.kind = ANNEX_REGION_SLAB;
+      region.block_size = kMinAlignment;
+      region.blocks = size_t{head->length} * kGranule / kMinAlignment;
+      region.used = head->asked;
+      break;
     case Kind::kSpan:
       *granules = head->length;
       region.kind = ANNEX_REGION_SPAN;
@@ -30,7 +37,7 @@ namespace {
     default:
       *granules = head->length;
       region.kind = ANNEX_REGION_FREE;
-      region.dirty = head->kind == Kind::kPurging || head->dirty;
+      region.dirty = head->kind != Kind::kFree || head->dirty;
   }
   region.bytes = size_t{*granules} * kGranule;
   return region;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "os/random.h"
 #include "os/system_call.h"
 
 #ifndef MREMAP_DONTUNMAP
@@ -36,11 +37,13 @@ bool failed(long result) { return result < 0 && result > -4096; }
 
 }  // namespace
 
-void* reserve(size_t bytes, size_t alignment) {
+namespace {
+
+void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment) {
   const size_t padded = bytes + alignment - page_size();
   if (padded < bytes) return nullptr;
   // PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
-  const long mapped = system_call(SYS_mmap, 0, static_cast<long>(padded), PROT_NONE,
+  const long mapped = system_call(SYS_mmap, static_cast<long>(hint), static_cast<long>(padded), PROT_NONE,
                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (failed(mapped)) return nullptr;
   const uintptr_t start = static_cast<uintptr_t>(mapped);
@@ -53,8 +56,29 @@ void* reserve(size_t bytes, size_t alignment) {
   return reinterpret_cast<void*>(aligned);
 }
 
+}  // namespace
+
+void* reserve(size_t bytes, size_t alignment) { return reserve_near(0, bytes, alignment); }
+
+void* reserve_anywhere(size_t bytes, size_t alignment) {
+  constexpr uintptr_t kLowest = uintptr_t{1} << 36;
+  constexpr uintptr_t kHighest = uintptr_t{127} << 40;  // of a program's 128 TiB
+  if (bytes >= kHighest - kLowest) return reserve(bytes, alignment);
+  const uintptr_t hint = kLowest + random_word() % (kHighest - kLowest - bytes);
+  return reserve_near(hint & ~(page_size() - 1), bytes, alignment);
+}
+
 bool commit(void* start, size_t bytes) {
   return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE) == 0;
+}
+
+bool forbid(void* start, size_t bytes) {
+  return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_NONE) == 0;
+}
+
+bool discard(void* start, size_t bytes) {
+  return !failed(system_call(SYS_mmap, as_long(start), static_cast<long>(bytes), PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 bool allow_reading(void* start, size_t bytes) {
@@ -93,9 +117,16 @@ bool move_pages(void* from, void* to, size_t bytes) {
   return false;
 }
 
-size_t address_space_limit() {
+namespace {
+
+size_t limit_on(decltype(RLIMIT_AS) resource) {
   struct rlimit limit;
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
+  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
 }
+
+}  // namespace
+
+size_t address_space_limit() { return limit_on(RLIMIT_AS); }
+size_t data_limit() { return limit_on(RLIMIT_DATA); }
 
 }  // namespace annex::os

@@ -14,9 +14,16 @@ size_t page_size();
 // Address space without memory behind it; nullptr where there is none left. `alignment` is a power of two.
 void* reserve(size_t bytes, size_t alignment);
 
+// The same at a random place, where the kernel has room there.
+void* reserve_anywhere(size_t bytes, size_t alignment);
+
 // Makes a reserved range readable and writable (reading as zero); false when the system refuses.
 bool commit(void* start, size_t bytes);
 
+// Makes a committed range unreadable and unwritable; commit() undoes it. False when the system refuses.
+bool forbid(void* start, size_t bytes);
+// The same, and gives its memory back: once committed again it reads as zero. Its advice on huge pages is forgotten.
+bool discard(void* start, size_t bytes);
 // Makes a reserved range readable: as zero, and without memory. False when the system refuses.
 bool allow_reading(void* start, size_t bytes);
 
@@ -36,7 +43,8 @@ bool is_resident(const void* address);
 // is of use, and the source reads as zero afterwards. False where the kernel can't: then the target reads as zero.
 bool move_pages(void* from, void* to, size_t bytes);
 
-// The limit on address space (RLIMIT_AS); SIZE_MAX where there is none.
+// The limits on address space (RLIMIT_AS) and on what is writable (RLIMIT_DATA); SIZE_MAX where there is none.
 size_t address_space_limit();
+size_t data_limit();
 
 }  // namespace annex::os

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/free_block.h"
 #include "core/granule.h"
 #include "remote/steps.h"
 
@@ -39,7 +40,7 @@ inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
   uint64_t seen = word.load(std::memory_order_relaxed);
   uint64_t next;
   do {
-    chain.last->next = block_at(slab_start, seen);  // where the batch is empty nobody will follow it
+    set_next(chain.last, block_at(slab_start, seen));  // where the batch is empty nobody will follow it
     next = (uint64_t{batch_count(seen)} + chain.count) << 32 | (seen == 0 ? last : seen & 0xffff0000) | first;
   } while (!word.compare_exchange_weak(seen, next, std::memory_order_acq_rel, std::memory_order_relaxed));
   return batch_count(seen);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/free_block.h"
 #include "core/granule.h"
 #include "remote/steps.h"
 
@@ -32,9 +33,6 @@ struct Messages {
 
 constexpr uint64_t address_bits(uintptr_t address) { return address / kMinAlignment; }
 constexpr uintptr_t address_in(uint64_t word) { return (word & ((uint64_t{1} << kAddressBits) - 1)) * kMinAlignment; }
-
-inline uint64_t word_of(const Block* carrier) { return reinterpret_cast<uintptr_t>(carrier->next); }
-inline void set_word(Block* carrier, uint64_t word) { carrier->next = reinterpret_cast<Block*>(word); }
 
 // Makes a message of a chain of at most kMostBlocks blocks; `next` is the carrier of the one behind it, or nullptr.
 inline Block* make_message(const Chain& chain, const char* slab_start, Block* next) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/free_block.h"
 #include "core/granule.h"
 #include "remote/message.h"
 
@@ -114,7 +115,7 @@ class OpenBatches {
       open->room = static_cast<uint32_t>(std::max<size_t>(kBatchBytes / block_size(slab->size_class), 1));
     }
     if (open->first == block) return false;
-    block->next = open->first;
+    set_next(block, open->first);
     open->first = block;
     if (++open->count == open->room) close_one(open, close);
     return true;

@@ -13,8 +13,6 @@ namespace annex::support {
 
 namespace {
 
-bool has_free(const Granule* slab) { return slab->countdown < slab->carved; }
-
 // Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
 // side by side: up to `most`.
 Batch take_bits(Granule* slab, uint32_t most) {
@@ -89,59 +87,32 @@ template <bool kHasMagic>
 
 }  // namespace
 
-// Makes sure that the class's current slab has free blocks; false where memory is exhausted.
-bool SegregatedHeap::renew(SizeClass c, uint32_t wanted) {
-  Granule* slab = current_[c];
-  if (slab != nullptr && has_free(slab)) return true;
-  Granule* next = partial_[c].first();
-  const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
-  if (carvable && (next == nullptr || !has_free(next))) {
-    carve(slab, wanted);
-    return true;
-  }
-  if (next != nullptr) {
-    partial_[c].remove(next);
-  } else {
-    next = make_slab(c, nullptr, 0);
-    if (next == nullptr) return false;
-    next->heap = this;
-    next->start = start_of(next);
-    next->first_word = 0;
-    register_slab(next);
-    ++slabs_[c];
-  }
-  if (slab != nullptr) retire(slab);
-  next->state = SlabState::kCurrent;
-  current_[c] = next;
-  if (!has_free(next)) carve(next, wanted);
-  return true;
-}
-
-// A current slab with nothing left to give makes room for another.
-void SegregatedHeap::retire(Granule* slab) {
-  if (slab->carved < slab_capacity(slab->size_class)) {
-    partial_[slab->size_class].push_back(slab);
-  } else {
-    slab->state = SlabState::kFull;
-  }
+// nullptr where memory is exhausted.
+Granule* SegregatedHeap::new_slab(SizeClass c) {
+  Granule* slab = make_slab(c, nullptr, 0);
+  if (slab == nullptr) return nullptr;
+  slab->heap = this;
+  slab->start = start_of(slab);
+  slab->first_word = 0;
+  register_slab(slab);
+  ++slabs_[c];
+  return slab;
 }
 
 Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
-  return renew(c, most) ? take_bits(current_[c], most) : Batch{};
+  Granule* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
+  if (slab == nullptr) return Batch{};
+  if (!Bits::has_free(slab)) carve(slab, most);
+  return take_bits(slab, most);
 }
 
 // So many blocks of the slab have come back.
 [[gnu::always_inline]] inline void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
   const uint32_t out = slab->countdown - came_back;
   slab->countdown = static_cast<uint16_t>(out);
-  if (slab->state == SlabState::kCurrent) return;
-  if (out == 0) {
-    if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
-    drop(slab);
-  } else if (slab->state == SlabState::kFull &&
-             slab_capacity(slab->size_class) - out >= fair_share(slab_capacity(slab->size_class))) {
-    partial_[slab->size_class].push_front(slab);
-  }
+  const uint32_t free = slab_capacity(slab->size_class) - out;
+  if (slab->state == SlabState::kFull && free < fair_share(slab_capacity(slab->size_class))) return;
+  if (life_.came_back(slab, out)) drop(slab);
 }
 
 // As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
@@ -191,9 +162,9 @@ void SegregatedHeap::drop(Granule* slab) {
 
 void SegregatedHeap::flush() {
   for (SizeClass c = 0; c < kClasses; ++c) {
-    Granule* slab = current_[c];
+    Granule* slab = life_.current(c);
     if (slab == nullptr || slab->countdown != 0) continue;
-    current_[c] = nullptr;
+    life_.leave_current(c, 0);
     drop(slab);
   }
 }

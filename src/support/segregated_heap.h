@@ -5,8 +5,8 @@
 // at a time, then a new slab. Blocks come by the batch and in order of address. Every double free of a block that has
 // come back is seen here: its bit is set already.
 //
-// In a slab's Granule: `heap` is the heap, `until` counts the blocks that are out, `floor` is 0, `first_word` says
-// where to look for bits.
+// In a slab's Granule: `heap` is the heap, `countdown` the number of blocks that are out, `used_after` is 0,
+// `first_word` says where to look for bits.
 //
 // Each program thread has one (in its Client), so that what one thread gets shares no cache line with what another
 // gets; all are the support core's to run. Synchronization: each has a lock, held by the support thread or by a program
@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "core/granule.h"
-#include "core/slab.h"
+#include "core/slab_life.h"
 #include "os/lock.h"
 #include "support/batch.h"
 
@@ -40,15 +40,19 @@ class SegregatedHeap {
   static void put_back(void* const* blocks, uint32_t count);
 
  private:
-  bool renew(SizeClass c, uint32_t wanted);
-  void retire(Granule* slab);
+  // Free blocks are bits.
+  struct Bits {
+    static bool has_free(const Granule* slab) { return slab->countdown < slab->carved; }
+    static void becomes_full(Granule*) {}
+  };
+
+  Granule* new_slab(SizeClass c);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
   uint32_t put_many(Granule* slab, void* const* blocks, uint32_t count);
   void settle(Granule* slab, uint32_t came_back);
   void drop(Granule* slab);
 
-  Granule* current_[kClasses] = {};
-  SlabList partial_[kClasses];
+  SlabLife<Bits> life_;
   uint32_t slabs_[kClasses] = {};
 };
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/mark.h"
+#include "core/free_block.h"
 #include "os/pages.h"
 #include "os/random.h"
 

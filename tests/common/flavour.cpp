@@ -26,10 +26,11 @@ namespace {
 
 Flavour expected() {
   const char* name = getenv("EXPECT_FLAVOUR");
-  if (name == nullptr) stop("set EXPECT_FLAVOUR to shared, solo, offload or glibc", "");
+  if (name == nullptr) stop("set EXPECT_FLAVOUR to shared, solo, offload, hardened or glibc", "");
   if (std::strcmp(name, "shared") == 0) return Flavour::kShared;
   if (std::strcmp(name, "solo") == 0) return Flavour::kSolo;
   if (std::strcmp(name, "offload") == 0) return Flavour::kOffload;
+  if (std::strcmp(name, "hardened") == 0) return Flavour::kHardened;
   if (std::strcmp(name, "glibc") == 0) return Flavour::kGlibc;
   stop("unknown EXPECT_FLAVOUR ", name);
 }
@@ -47,6 +48,8 @@ const char* version_suffix() {
       return " solo";
     case Flavour::kOffload:
       return " offload";
+    case Flavour::kHardened:
+      return " hardened";
     default:
       return " shared";
   }

@@ -75,17 +75,25 @@ char* tail(const annex_region& slab) {
   return place(slab, slab.blocks);
 }
 
+// Where the order of blocks is known.
+void expect_abort_where_known(std::initializer_list<std::size_t> sizes, const std::string& scenario) {
+  if (flavour() == Flavour::kHardened) GTEST_SKIP() << "blocks lie in random order (tests/hardened has its own)";
+  expect_abort_for(sizes, scenario);
+}
+
 }  // namespace
 
 // Classes of slabs of one granule and of several, of few blocks and of many.
-#define UNMADE(name, where, call)                               \
-  INVALID_SCENARIO(name, char* block = where(new_slab()), call) \
-  TEST(UnmadeBlock, name) { expect_abort_for({16, 48, 208, 832, 1024, 3584, 9216, 18432, 20480, 24576, 32768}, #name); }
+#define UNMADE(name, where, call)                                                                      \
+  INVALID_SCENARIO(name, char* block = where(new_slab()), call)                                        \
+  TEST(UnmadeBlock, name) {                                                                            \
+    expect_abort_where_known({16, 48, 208, 832, 1024, 3584, 9216, 18432, 20480, 24576, 32768}, #name); \
+  }
 
 // Those classes whose slabs have a tail.
 #define TAIL(name, where, call)                                 \
   INVALID_SCENARIO(name, char* block = where(new_slab()), call) \
-  TEST(UnmadeBlock, name) { expect_abort_for({48, 208, 832, 3584, 9216, 18432, 20480, 24576}, #name); }
+  TEST(UnmadeBlock, name) { expect_abort_where_known({48, 208, 832, 3584, 9216, 18432, 20480, 24576}, #name); }
 
 UNMADE(free_of_the_second_block, second_block, free(opaque(block)))
 UNMADE(free_of_the_middle_block, middle_block, free(opaque(block)))
@@ -118,5 +126,5 @@ ANNEX_SCENARIO(free_of_a_full_slabs_tail) {
   return survived();
 }
 TEST(UnmadeBlock, free_of_a_full_slabs_tail) {
-  expect_abort_for({48, 208, 832, 3584, 9216, 18432, 20480, 24576}, "free_of_a_full_slabs_tail");
+  expect_abort_where_known({48, 208, 832, 3584, 9216, 18432, 20480, 24576}, "free_of_a_full_slabs_tail");
 }

@@ -64,7 +64,16 @@ def expect_installed(prefix):
 def by_cmake(prefix, build):
     run("cmake", "-G", "Ninja", "-S", HERE / "consumer", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
-    for target in ("annex", "annex-static", "solo", "solo-static", "offload", "offload-static"):
+    for target in (
+        "annex",
+        "annex-static",
+        "solo",
+        "solo-static",
+        "offload",
+        "offload-static",
+        "hardened",
+        "hardened-static",
+    ):
         flavour = "shared" if target.startswith("annex") else target.removesuffix("-static")
         kinds = ["c", "cpp"] + (["whole"] if "static" in target else [])
         for kind in kinds:
@@ -74,7 +83,12 @@ def by_cmake(prefix, build):
 def by_pkg_config(prefix, scratch, cxx):
     file = next(prefix.rglob("annex.pc"))
     env = {"PKG_CONFIG_PATH": str(file.parent)}
-    for name, flavour in (("annex", "shared"), ("annex-solo", "solo"), ("annex-offload", "offload")):
+    for name, flavour in (
+        ("annex", "shared"),
+        ("annex-solo", "solo"),
+        ("annex-offload", "offload"),
+        ("annex-hardened", "hardened"),
+    ):
         flags = run("pkg-config", "--cflags", "--libs", name, env=env).split()
         program = scratch / f"by-pkg-config-{name}"
         # Flags before the source and --as-needed, as careless makefiles and Ubuntu's compilers have them.
@@ -85,7 +99,12 @@ def by_pkg_config(prefix, scratch, cxx):
 
 
 def by_launcher(prefix):
-    for mode, library in (("shared", "libannex.so"), ("solo", "libannex-solo.so"), ("offload", "libannex-offload.so")):
+    for mode, library in (
+        ("shared", "libannex.so"),
+        ("solo", "libannex-solo.so"),
+        ("offload", "libannex-offload.so"),
+        ("hardened", "libannex-hardened.so"),
+    ):
         maps = run(prefix / "bin/annex", "run", "--mode", mode, "cat", "/proc/self/maps")
         expect(f"installed launcher, {mode}", maps, f"/{library}\n")
 

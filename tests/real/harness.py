@@ -23,7 +23,12 @@ from pathlib import Path
 
 SKIPPED = 77
 PATH = "/usr/bin:/bin:/usr/sbin:/sbin"  # the release's own programs, whatever else this machine has
-LIBRARIES = {"shared": "libannex.so", "solo": "libannex-solo.so", "offload": "libannex-offload.so"}
+LIBRARIES = {
+    "shared": "libannex.so",
+    "solo": "libannex-solo.so",
+    "offload": "libannex-offload.so",
+    "hardened": "libannex-hardened.so",
+}
 INPUTS = Path(__file__).resolve().parent / "inputs"
 SOURCE_ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -1,0 +1,45 @@
+// Free blocks: each leads to the next one of its list, and says that it is free. Whatever touches their words does it
+// through these functions. How the words are written is the build's choice: plainly (plain_words.h), or so that a
+// change to them is noticed (harden/sealed_words.h).
+//
+// Synchronization: a free block belongs to whoever holds its list.
+#pragma once
+
+#include <cstdint>
+
+#include "core/granule.h"
+#ifndef ANNEX_FREE_WORDS
+#define ANNEX_FREE_WORDS PlainWords
+#define ANNEX_FREE_WORDS_HEADER "core/plain_words.h"
+#endif
+#include ANNEX_FREE_WORDS_HEADER
+
+namespace annex {
+
+using FreeWords = ANNEX_FREE_WORDS;
+
+// What the first block of a list leads to: another block, or what a message says (remote/message.h).
+inline uint64_t word_of(const Block* block) { return FreeWords::word(block); }
+inline void set_word(Block* block, uint64_t word) { FreeWords::set_word(block, word); }
+inline Block* next_of(const Block* block) { return reinterpret_cast<Block*>(word_of(block)); }
+inline void set_next(Block* block, Block* next) { set_word(block, reinterpret_cast<uintptr_t>(next)); }
+
+// `key` is its slab's.
+inline void mark_free(uint64_t key, void* block) { FreeWords::mark(key, static_cast<Block*>(block)); }
+inline bool is_marked(uint64_t key, const void* block) {
+  return FreeWords::is_marked(key, static_cast<const Block*>(block));
+}
+
+// For the program: a block is no longer free.
+inline void* unmarked(void* block) {
+  FreeWords::clear(static_cast<Block*>(block));
+  return block;
+}
+// Takes the first block out of a list that is not empty.
+inline void* pop(Block** list) {
+  Block* block = *list;
+  *list = next_of(block);
+  return unmarked(block);
+}
+
+}  // namespace annex

@@ -1,0 +1,19 @@
+// The words of a free block as most builds have them: where the list goes on, as it is, and the mark (core/mark.h).
+#pragma once
+
+#include <cstdint>
+
+#include "core/granule.h"
+#include "core/mark.h"
+
+namespace annex {
+
+struct PlainWords {
+  static uint64_t word(const Block* block) { return reinterpret_cast<uintptr_t>(block->next); }
+  static void set_word(Block* block, uint64_t word) { block->next = reinterpret_cast<Block*>(word); }
+  static void mark(uint64_t key, Block* block) { block->mark = mark_of(key, block); }
+  static bool is_marked(uint64_t key, const Block* block) { return block->mark == mark_of(key, block); }
+  static void clear(Block* block) { block->mark = 0; }
+};
+
+}  // namespace annex

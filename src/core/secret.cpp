@@ -1,0 +1,16 @@
+// The process's secret: see secret.h.
+#include "core/secret.h"
+
+#include "os/random.h"
+
+namespace annex {
+
+constinit Secret secret = {0, 1, 1};
+
+void Secret::draw() {
+  addend = os::random_word();
+  factor = os::random_word() | 1;
+  second_factor = os::random_word() | 1;
+}
+
+}  // namespace annex

@@ -1,0 +1,85 @@
+// The life of a heap's slabs, however their free blocks are kept: by lists through them (core/heap.h) or in a bitmap
+// apart (support/segregated_heap.h). Each class allocates from one current slab; when that has nothing left, from one
+// that has blocks to give, and only then from a new one.
+//
+//   made --> current --> full --(a fair share is free again)--> partial --> current ...
+//                    \-> partial, where blocks are left to carve
+//   empty, unless it is current: the heap's to let go of
+//
+// Kept says how: has_free(slab), and becomes_full(slab), for what it counts.
+//
+// Synchronization: its heap's.
+#pragma once
+
+#include <atomic>
+
+#include "core/granule.h"
+#include "core/slab.h"
+
+namespace annex {
+
+template <class Kept>
+class SlabLife {
+ public:
+  // The slab to allocate from: one with free blocks, or else one with blocks to carve. make() makes one where there is
+  // neither; nullptr where that returns nullptr.
+  template <class Make>
+  [[gnu::always_inline]] Granule* choose(SizeClass c, Make make) {
+    Granule* const slab = current_[c];
+    if (slab != nullptr && Kept::has_free(slab)) return slab;
+    Granule* candidate = partial_[c].first();
+    const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
+    if (candidate == nullptr || (carvable && !Kept::has_free(candidate))) {
+      if (carvable) return slab;
+      candidate = make(c);
+      if (candidate == nullptr) return nullptr;
+    } else {
+      partial_[c].remove(candidate);
+    }
+    if (slab != nullptr) retire(slab);
+    candidate->state = SlabState::kCurrent;
+    return current_[c] = candidate;
+  }
+
+  // Blocks have come back, and `used` are still in use: fewer than before by a fair share, or none, where the slab was
+  // full. True where it is empty, and in no list any more.
+  [[gnu::always_inline]] bool came_back(Granule* slab, uint32_t used) {
+    if (slab->state == SlabState::kCurrent) return false;  // perhaps empty, but about to be allocated from
+    if (used == 0) {
+      if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
+      return true;
+    }
+    if (slab->state == SlabState::kFull) partial_[slab->size_class].push_front(slab);
+    return false;
+  }
+
+  Granule* current(SizeClass c) const { return current_[c]; }
+  // The class has no current slab any more: it is partial or full, or in no list where it is empty.
+  void leave_current(SizeClass c, uint32_t used) {
+    Granule* const slab = current_[c];
+    current_[c] = nullptr;
+    if (used == 0) return;
+    if (Kept::has_free(slab)) {
+      partial_[c].push_front(slab);
+    } else {
+      retire(slab);
+    }
+  }
+
+ private:
+  // A current slab with nothing left to give makes room for another.
+  void retire(Granule* slab) {
+    if (slab->carved < slab_capacity(slab->size_class)) {
+      partial_[slab->size_class].push_back(slab);
+      return;
+    }
+    Kept::becomes_full(slab);
+    // Last, and for others to see: from here on the heap does not touch the slab until one of its blocks comes back.
+    std::atomic_ref<SlabState>(slab->state).store(SlabState::kFull, std::memory_order_release);
+  }
+
+  Granule* current_[kClasses] = {};
+  SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
+};
+
+}  // namespace annex

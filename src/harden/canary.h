@@ -1,0 +1,32 @@
+// Canaries: eight bytes behind what the program asked for, another value for each block and process, which are looked
+// at when the block comes back (the seal of core/sealed_words.h, turned). None starts with a zero: a string's end
+// written one byte too far is seen.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/sealed_words.h"
+#include "harden/live_blocks.h"
+
+namespace annex::harden {
+
+inline constexpr char kWrittenBehind[] = "a block written to behind its end:";
+
+inline uint64_t canary_of(const void* block) {
+  return std::rotl(SealedWords::seal_of(static_cast<const Block*>(block)), 13) | 1;
+}
+
+inline void set_canary(void* block, size_t room) {
+  const uint64_t canary = canary_of(block);
+  memcpy(static_cast<char*>(block) + room, &canary, kCanaryBytes);
+}
+inline bool canary_stands(const void* block, size_t room) {
+  uint64_t found;
+  memcpy(&found, static_cast<const char*>(block) + room, kCanaryBytes);
+  return found == canary_of(block);
+}
+
+}  // namespace annex::harden

@@ -1,0 +1,81 @@
+// Blocks of no bytes: see empty_blocks.h.
+#include "harden/empty_blocks.h"
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/arena.h"
+#include "core/block.h"
+#include "core/runs.h"
+#include "harden/live_blocks.h"
+#include "os/lock.h"
+#include "os/message.h"
+#include "os/pages.h"
+
+namespace annex::harden {
+
+namespace {
+
+constexpr uint32_t kGranules = 16;
+constexpr size_t kBytes = kGranules * kGranule;
+constexpr uint32_t kMost = kBytes / kMinAlignment;
+constexpr uint32_t kLook = 64;  // places in turn, for one that is not in use
+
+constinit std::atomic<char*> place = nullptr;  // of all of them, once it is there
+constinit std::atomic<uint32_t> turn = 0;
+
+char* make_place() {
+  bool clean = false;
+  Granule* head = take_span_run(kGranules, 1, kBytes, &clean);
+  if (head == nullptr) return nullptr;
+  char* made = start_of(head);
+  head->asked = 0;
+  os::forbid(made, kBytes);
+  char* there = nullptr;
+  if (place.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
+    std::atomic_ref<Kind>(head->kind).store(Kind::kNoBytes, std::memory_order_relaxed);
+    return made;
+  }
+  if (os::commit(made, kBytes)) give_span_run(head, true);
+  return there;
+}
+
+void count(ptrdiff_t change) {
+  std::atomic_ref<size_t>(granule_of(place.load(std::memory_order_relaxed))->asked)
+      .fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
+}
+
+std::atomic_ref<uint8_t> state(const void* block) { return std::atomic_ref<uint8_t>(*state_of(block)); }
+
+}  // namespace
+
+void* allocate_empty() {
+  char* start = place.load(std::memory_order_acquire);
+  if (start == nullptr) start = make_place();
+  if (start == nullptr) return nullptr;
+  for (uint32_t i = 0; i < kLook; ++i) {
+    char* block = start + size_t{turn.fetch_add(1, std::memory_order_relaxed) % kMost} * kMinAlignment;
+    if (state(block).exchange(1, std::memory_order_relaxed) != 0) continue;
+    count(1);
+    return block;
+  }
+  return nullptr;
+}
+
+bool is_empty_block(const void* address) {
+  const char* start = place.load(std::memory_order_acquire);
+  return start != nullptr && static_cast<size_t>(static_cast<const char*>(address) - start) < kBytes;
+}
+
+void check_empty(const void* block) {
+  if (reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0) os::fatal(kIntoABlock, block);
+  if (state(block).load(std::memory_order_relaxed) == 0) os::fatal(kFreedTwice, block);
+}
+
+void free_empty(void* block) {
+  check_empty(block);
+  if (state(block).exchange(0, std::memory_order_relaxed) == 0) os::fatal(kFreedTwice, block);
+  count(-1);
+}
+
+}  // namespace annex::harden

@@ -1,0 +1,253 @@
+// Large blocks of the hardened build: see guarded_span.h.
+#include "harden/guarded_span.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "core/commitment.h"
+#include "core/runs.h"
+#include "harden/canary.h"
+#include "os/message.h"
+#include "os/pages.h"
+
+namespace annex::harden {
+
+constinit os::Lock waiting_spans_lock;
+
+namespace {
+
+constexpr size_t kZeroed = 128 * 1024;
+constexpr size_t kLookedAt = 1024;
+
+// What the program may use, and the canary.
+size_t open_bytes(const Granule* head) { return size_t{head->length} * kGranule; }
+bool is_zeroed(const Granule* head) { return open_bytes(head) <= kZeroed; }
+bool has_guards(const Granule* head) { return head->before > 0; }
+bool has_canary(const Granule* head) { return open_bytes(head) - head->asked >= kCanaryBytes; }
+
+// The span and its guards.
+struct Range {
+  char* start;
+  size_t bytes;
+};
+Range whole(const Granule* head) {
+  const size_t before = head->before * kGranule;
+  return {start_of(head) - before, before + open_bytes(head) + (has_guards(head) ? kGranule : 0)};
+}
+
+void set_room(Granule* head, size_t bytes) {
+  head->asked = bytes;
+  if (has_canary(head)) set_canary(start_of(head), bytes);
+}
+void check_canary(const Granule* head) {
+  const char* const start = start_of(head);
+  if (has_canary(head) && !canary_stands(start, head->asked)) os::fatal(kWrittenBehind, start);
+}
+
+// Spans that are freed, in the order in which they were.
+template <uint32_t most, size_t most_bytes>
+class Waiting {
+ public:
+  // Calls leaves(head) for each that has to go for it.
+  template <class Leaves>
+  void put(Granule* head, Leaves leaves) {
+    bytes_ += open_bytes(head);
+    while (count_ == most || (bytes_ > most_bytes && count_ > 0)) {
+      if (Granule* oldest = take_at(0)) leaves(oldest);
+      first_ = (first_ + 1) % most;
+      --count_;
+    }
+    place(count_++) = head;
+  }
+
+  // One of that length that has waited for long enough: while half of those that are here came.
+  Granule* take(uint32_t length) {
+    for (uint32_t i = 0; i < count_ / 2; ++i) {
+      if (place(i) != nullptr && place(i)->length == length) return take_at(i);
+    }
+    return nullptr;
+  }
+
+  Granule* take_any() {
+    for (uint32_t i = 0; i < count_; ++i) {
+      if (Granule* head = take_at(i)) return head;
+    }
+    count_ = 0;
+    return nullptr;
+  }
+
+ private:
+  Granule*& place(uint32_t i) { return places_[(first_ + i) % most]; }
+  Granule* take_at(uint32_t i) {
+    Granule* head = std::exchange(place(i), nullptr);
+    if (head != nullptr) bytes_ -= open_bytes(head);
+    return head;
+  }
+
+  Granule* places_[most] = {};
+  uint32_t first_ = 0;
+  uint32_t count_ = 0;  // from the first to the last, those that were taken out of turn included
+  size_t bytes_ = 0;
+};
+
+// Under the lock.
+constinit Waiting<128, size_t{4} << 20> zeroed;
+constinit Waiting<64, SIZE_MAX> unreadable;
+
+// Zeroed ones that have waited for long enough and keep their guards, as making those again takes longer than all else.
+// They keep their memory as far as the growth of the heap allows (core/commitment.h).
+class Ready {
+ public:
+  Granule* take(uint32_t length) {
+    Granule*& first = first_[length];
+    Granule* head = first;
+    if (head == nullptr) return nullptr;
+    first = head->next;
+    if (head->dirty) dirty_ -= open_bytes(head);
+    return head;
+  }
+  void put(Granule* head) {
+    head->dirty = dirty_ + open_bytes(head) <= std::max(kDirtySlack, commitment.live / 8) ||
+                  !os::purge(start_of(head), open_bytes(head));
+    if (head->dirty) dirty_ += open_bytes(head);
+    head->next = first_[head->length];
+    first_[head->length] = head;
+  }
+  Granule* take_any() {
+    for (uint32_t length = 0; length <= kLongest; ++length) {
+      if (Granule* head = take(length)) return head;
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr uint32_t kLongest = kZeroed / kGranule;
+  Granule* first_[kLongest + 1] = {};
+  size_t dirty_ = 0;
+};
+constinit Ready ready;
+
+// One that has waited is nobody's.
+void end_waiting(Granule* head, Kind kind) {
+  if (std::atomic_ref<Kind>(head->kind).exchange(kind) != Kind::kSpanWaits) os::fatal(kFreedTwice, start_of(head));
+}
+
+void let_go(Granule* head) {
+  const bool clean = !is_zeroed(head);
+  const Range range = whole(head);
+  end_waiting(head, Kind::kSpan);
+  if (clean) os::advise_huge(start_of(head), open_bytes(head), false);   // as around it: one mapping again
+  if (os::commit(range.start, range.bytes)) give_span_run(head, clean);  // else it stays out of use
+}
+
+Granule* take_waiting(uint32_t length) {
+  const bool small = length * kGranule <= kZeroed;
+  Granule* head;
+  {
+    os::Guard guard(waiting_spans_lock);
+    head = small ? zeroed.take(length) : unreadable.take(length);
+    if (small && head == nullptr) head = ready.take(length);
+  }
+  if (head == nullptr) return nullptr;
+  char* const start = start_of(head);
+  if (!small && !os::commit(start, open_bytes(head))) {
+    let_go(head);
+    return nullptr;
+  }
+  end_waiting(head, Kind::kSpan);
+  const char* const end = start + (small ? kLookedAt : 0);
+  if (std::any_of(start, const_cast<char*>(end), [](char c) { return c != 0; })) os::fatal(kWrittenAfterFree, start);
+  return head;
+}
+
+Granule* make(uint32_t length, uint32_t alignment) {
+  bool zero = false;
+  Granule* head = take_span_run(length, alignment, size_t{length} * kGranule, &zero);
+  if (head == nullptr) return nullptr;
+  char* const start = start_of(head);
+  if (!zero) {
+    if (is_zeroed(head) || !os::purge(start, open_bytes(head))) memset(start, 0, open_bytes(head));
+    if (has_guards(head)) {
+      os::purge(start - kGranule, kGranule);
+      os::purge(start + open_bytes(head), kGranule);
+    }
+  }
+  if (has_guards(head)) {
+    os::forbid(start - kGranule, kGranule);
+    os::forbid(start + open_bytes(head), kGranule);
+  }
+  return head;
+}
+
+}  // namespace
+
+void* allocate_span(size_t bytes, size_t alignment) {
+  const size_t open = (bytes + kGranule - 1) >> kGranuleShift;
+  const size_t alignment_granules = std::max<size_t>(alignment >> kGranuleShift, 1);
+  if (open + 2 * alignment_granules + 1 > kLongestRun) return nullptr;
+  const uint32_t length = static_cast<uint32_t>(open);
+  Granule* head = alignment_granules == 1 ? take_waiting(length) : nullptr;
+  if (head == nullptr) head = make(length, static_cast<uint32_t>(alignment_granules));
+  if (head == nullptr && let_go_of_spans()) head = make(length, static_cast<uint32_t>(alignment_granules));
+  if (head == nullptr) return nullptr;
+  set_room(head, bytes);
+  return start_of(head);
+}
+
+void free_span(Granule* head) {
+  if (std::atomic_ref<Kind>(head->kind).exchange(Kind::kSpanWaits) != Kind::kSpan)
+    os::fatal(kFreedTwice, start_of(head));
+  check_canary(head);
+  char* const start = start_of(head);
+  const size_t open = open_bytes(head);
+  const bool small = is_zeroed(head) && has_guards(head);
+  if (small) {
+    memset(start, 0, std::min(head->asked + kCanaryBytes, open));
+  } else if (!has_guards(head) || !os::discard(start, open)) {
+    // No mapping is left, or what is unreadable might not be to be had again: it goes back at once.
+    const Range range = whole(head);
+    end_waiting(head, Kind::kSpan);
+    const bool clean = os::purge(start, open);
+    if (os::commit(range.start, range.bytes)) give_span_run(head, clean);
+    return;
+  }
+  Granule* gone = nullptr;  // linked by `next`
+  {
+    os::Guard guard(waiting_spans_lock);
+    if (small) {
+      zeroed.put(head, [](Granule* old) { ready.put(old); });
+    } else {
+      unreadable.put(head, [&](Granule* old) { old->next = std::exchange(gone, old); });
+    }
+  }
+  while (gone != nullptr) let_go(std::exchange(gone, gone->next));
+  give_back_some(open);
+}
+
+bool resize_span(Granule* head, size_t bytes) {
+  check_canary(head);
+  if (bytes > open_bytes(head) || bytes < open_bytes(head) / 2) return false;
+  if (has_canary(head)) memset(start_of(head) + head->asked, 0, kCanaryBytes);
+  set_room(head, bytes);
+  return true;
+}
+
+bool let_go_of_spans() {
+  bool any = false;
+  for (;;) {
+    Granule* head;
+    {
+      os::Guard guard(waiting_spans_lock);
+      head = zeroed.take_any();
+      if (head == nullptr) head = ready.take_any();
+      if (head == nullptr) head = unreadable.take_any();
+    }
+    if (head == nullptr) return any;
+    any = true;
+    let_go(head);
+  }
+}
+
+}  // namespace annex::harden

@@ -1,0 +1,36 @@
+// Large blocks of the hardened build: spans (core/span.h) between granules that can't be read or written. One lies
+// directly in front of the block, one behind its last granule; in between, eight bytes behind what the program asked
+// for are a canary.
+//
+// A block that is freed waits, guards and all. It may be handed out again, for a request of as many granules, when it
+// is among the older half of those of its kind that wait; where too many wait, the oldest go back to the arena.
+//
+//   up to 128 KiB    zeroed when it is freed, and its first KiB looked at when it is handed out again; 128 wait, or 4
+//   MiB above            its memory goes back to the system, and it can't be read or written while it waits; 64 wait
+//
+// Where the kernel has no mapping left for a guard (vm.max_map_count), or what is writable is limited (RLIMIT_DATA),
+// there is none: the block is good all the same.
+//
+// Synchronization: any thread; a span belongs to whoever holds its block, a lock guards those that wait.
+#pragma once
+
+#include <cstddef>
+
+#include "core/granule.h"
+#include "os/lock.h"
+
+namespace annex::harden {
+
+// As core/span.h has it; every block reads as zero.
+void* allocate_span(size_t bytes, size_t alignment);
+void free_span(Granule* head);
+// In place; false where that can't be done.
+bool resize_span(Granule* head, size_t bytes);
+
+inline size_t room_of_span(const Granule* head) { return head->asked; }
+
+// Those that wait go back to the arena. False where there are none.
+bool let_go_of_spans();
+extern constinit os::Lock waiting_spans_lock;
+
+}  // namespace annex::harden

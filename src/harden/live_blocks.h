@@ -1,0 +1,67 @@
+// Which small blocks are in use, and for how many bytes: a byte for each 16 of the arena, apart from the blocks.
+//
+//   0   not the start of a block in use
+//   n   in use, and its room for the program ends (n - 1) units before the block's last 8 bytes
+//
+// So whether a pointer may be freed is never read from memory that a program writes, and an invalid or double free is
+// found whatever was done to the block. What a program asked for is known to a unit: a byte in blocks of up to 4 KiB
+// (two at most, above 2 KiB), 2, 4 or 8 bytes above.
+//
+// The table lies at a random place of the address space, between pages that can't be read or written. 4 KiB of it serve
+// 64 KiB of blocks.
+//
+// Synchronization: a byte is written by whoever allocates or frees the block; two threads that free one block at the
+// same moment may both find it in use. Then it is found to be free when it leaves the quarantine, or in use when it is
+// handed out (front/hardened.cpp).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/arena.h"
+#include "core/granule.h"
+
+namespace annex::harden {
+
+// Behind the room of each small block.
+inline constexpr size_t kCanaryBytes = 8;
+
+constexpr unsigned unit_shift(SizeClass c) {
+  return block_size(c) <= 4096 ? 0 : block_size(c) <= 8192 ? 1 : block_size(c) <= 16384 ? 2 : 3;
+}
+
+// For a request of so many bytes, which fit beside the canary.
+constexpr uint8_t state_for(SizeClass c, size_t bytes) {
+  const size_t spare = (block_size(c) - kCanaryBytes - bytes) >> unit_shift(c);
+  return static_cast<uint8_t>(std::min<size_t>(spare, 254) + 1);
+}
+constexpr size_t room_in(SizeClass c, uint8_t state) {
+  return block_size(c) - kCanaryBytes - ((size_t{state} - 1) << unit_shift(c));
+}
+
+// Where the bytes of an arena are, as a distance: of an address, at table + address / 16.
+struct alignas(64) StateTables {
+  uint8_t* first;  // of the first arena, for the fast paths
+  uint8_t* all[kMaxArenas];
+};
+extern constinit StateTables state_tables [[gnu::visibility("hidden")]];
+
+// For core/arena.h's commit_side_tables.
+bool commit_states(const Arena& arena, size_t end);
+
+// Gives the memory back in which the bytes of free runs are: all of them are 0.
+void purge_states();
+
+// Of an address in a slab (or where empty blocks are) of the first arena, or of any.
+[[gnu::always_inline]] inline uint8_t* state_in_first(const void* address) {
+  return state_tables.first + reinterpret_cast<uintptr_t>(address) / kMinAlignment;
+}
+inline uint8_t* state_of(const void* address) {
+  return state_tables.all[arena_of(address) - arenas] + reinterpret_cast<uintptr_t>(address) / kMinAlignment;
+}
+
+inline uint8_t load(const uint8_t* state) { return __atomic_load_n(state, __ATOMIC_RELAXED); }
+inline void store(uint8_t* state, uint8_t value) { __atomic_store_n(state, value, __ATOMIC_RELAXED); }
+
+}  // namespace annex::harden

@@ -1,0 +1,46 @@
+// What the tests of the hardened flavour share: scenarios that one wrong call or access must end, at once or by the
+// time that the program has freed and allocated for a while.
+#pragma once
+
+#include <csignal>
+#include <cstring>
+
+#include "conformance/invalid_free.h"
+
+namespace annex_test {
+
+// Frees and allocates blocks of the size until all that waits in the quarantine has been through it.
+inline void go_on(std::size_t bytes) {
+  for (int i = 0; i < 40000; ++i) free(opaque(malloc(bytes)));
+}
+
+// The scenario ends with one line of Annex's that begins so.
+inline void expect_found(const std::string& scenario, const std::string& line, const std::string& argument = "") {
+  Launch launch;
+  launch.scenario = scenario;
+  launch.argument = argument;
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.out, "reached\n") << argument << ": " << describe(outcome);
+  EXPECT_EQ(outcome.signal, SIGABRT) << argument << ": " << describe(outcome);
+  EXPECT_EQ(outcome.err.rfind("annex: " + line, 0), 0u) << argument << ": " << describe(outcome);
+}
+inline void expect_found_for(std::initializer_list<std::size_t> sizes, const std::string& scenario,
+                             const std::string& line) {
+  for (const std::size_t bytes : sizes) expect_found(scenario, line, std::to_string(bytes));
+}
+
+// The scenario ends by a fault of the hardware.
+inline void expect_fault(const std::string& scenario, const std::string& argument = "") {
+  Launch launch;
+  launch.scenario = scenario;
+  launch.argument = argument;
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.out, "reached\n") << argument << ": " << describe(outcome);
+  EXPECT_EQ(outcome.signal, SIGSEGV) << argument << ": " << describe(outcome);
+}
+
+inline constexpr char kTwice[] = "a block freed twice";
+inline constexpr char kBehind[] = "a block written to behind its end:";
+inline constexpr char kAfter[] = "a block written to after it was freed:";
+
+}  // namespace annex_test
