@@ -37,14 +37,29 @@ bool commit_states(const Arena& arena, size_t end) {
   return true;
 }
 
+namespace {
+
+struct Run {
+  uint32_t granules;
+  bool free;
+};
+// Of a run whose owner may change it at this moment: a slab's class, for one with slabs of the same length; a span that
+// is freed.
+[[gnu::no_sanitize_thread]] Run look_at(const Granule* head) {
+  return {head->kind == Kind::kSlab ? slab_granules(head->size_class) : head->length, head->kind == Kind::kFree};
+}
+
+}  // namespace
+
 void purge_states() {
   os::Guard guard(arena_lock);
   for (uint32_t i = 0; i < arena_count; ++i) {
     const Arena& arena = arenas[i];
     uint32_t granules = 0;
     for (const Granule* run = arena.first(); run < arena.frontier(); run += granules) {
-      granules = run->kind == Kind::kSlab ? slab_granules(run->size_class) : run->length;
-      if (run->kind != Kind::kFree) continue;
+      const Run found = look_at(run);
+      granules = found.granules;
+      if (!found.free) continue;
       const uintptr_t start = reinterpret_cast<uintptr_t>(state_tables.all[i]) +
                               reinterpret_cast<uintptr_t>(arena.start_of(run)) / kMinAlignment;
       const uintptr_t from = round_up(start, os::page_size());

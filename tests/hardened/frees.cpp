@@ -70,7 +70,7 @@ TEST(Frees, TwiceAtTheSameMoment) { expect_found("freed_by_two_at_once", kTwice)
 
 // --- never handed out ------------------------------------------------------------------------------------------------
 
-// Behind each block lies another one, or nothing.
+// Behind each block lies another one, or nothing. The sizes are ones that nobody else in the process has.
 ANNEX_SCENARIO(freed_what_was_never_handed_out) {
   const std::size_t bytes = argument_bytes();
   char* blocks[64];
@@ -88,7 +88,7 @@ ANNEX_SCENARIO(freed_what_was_never_handed_out) {
   return survived();
 }
 TEST(Frees, WhatWasNeverHandedOut) {
-  expect_found_for({8, 24, 56, 120, 248, 1016}, "freed_what_was_never_handed_out", "a ");
+  expect_found_for({3576, 7160, 14328}, "freed_what_was_never_handed_out", "a ");
 }
 
 // --- another size, another alignment ---------------------------------------------------------------------------------
