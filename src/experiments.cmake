@@ -14,6 +14,17 @@ annex_experiment(annex-unbatched Shared shared_sources ANNEX_UNBATCHED)
 annex_experiment(annex-by-slab Shared shared_sources ANNEX_CHANNEL=BySlab)
 annex_experiment(annex-by-slab-unbatched Shared shared_sources ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
 
+# The hardened build with one measure left out (harden/measures.h): what each costs.
+foreach(measure Canaries Zeroing Checks Quarantine)
+  string(TOLOWER ${measure} name)
+  annex_experiment(annex-hardened-without-${name} Hardened hardened_sources ${hardened_definitions} ANNEX_WITHOUT=k${measure})
+endforeach()
+annex_experiment(annex-hardened-without-guards Hardened hardened_sources ${hardened_definitions} ANNEX_GUARDS=false)
+annex_experiment(annex-hardened-without-shuffling Hardened hardened_sources ${hardened_definitions} ANNEX_SHUFFLED=1)
+set(unsealed_definitions ${hardened_definitions})
+list(FILTER unsealed_definitions EXCLUDE REGEX FREE_WORDS)
+annex_experiment(annex-hardened-without-seals Hardened hardened_sources ${unsealed_definitions})
+
 # Other caches of open batches (remote/open_batches.h); the default is 64 sets of 2 ways, of which the longest goes.
 annex_experiment(annex-batches-8x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<8, 2>")
 annex_experiment(annex-batches-16x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<16, 2>")

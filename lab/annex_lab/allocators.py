@@ -66,6 +66,19 @@ OPEN_BATCHES_OF = {
         "low-bits": "a slab's set is its number modulo 64",
     }.items()
 }
+# The hardened build with one measure left out (src/experiments.cmake): targets annex-hardened-without-...-shared.
+HARDENED_WITHOUT_OF = {
+    f"annex-hardened-without-{measure}": Variant(f"annex-hardened-without-{measure}", {}, f"hardened Annex without {what}")
+    for measure, what in {
+        "canaries": "canaries",
+        "zeroing": "zeroing what is freed",
+        "checks": "looking whether what is handed out is still zero",
+        "quarantine": "quarantine",
+        "guards": "guard pages, and large blocks that wait",
+        "shuffling": "random order in slabs",
+        "seals": "encoded links",
+    }.items()
+}
 # Peers with one setting changed, for experiments on what a setting does: in no group, as nobody ships them so.
 EXPERIMENTS_OF = {
     "jemalloc-1-arena": Variant("jemalloc", {"MALLOC_CONF": "narenas:1"}, "jemalloc whose threads share one arena"),
@@ -86,6 +99,7 @@ EXPERIMENTS_OF = {
         "annex-by-slab-unbatched", {}, "the same without batches: target annex-by-slab-unbatched-shared"
     ),
     **OPEN_BATCHES_OF,
+    **HARDENED_WITHOUT_OF,
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),
 }
 FLOOR = "floor"

@@ -16,7 +16,14 @@ namespace annex {
 #define ANNEX_BY_CHANCE false
 #endif
 inline constexpr bool kByChance = ANNEX_BY_CHANCE;
-inline constexpr uint32_t kShuffled = 16;
+#ifndef ANNEX_SHUFFLED
+#define ANNEX_SHUFFLED 16
+#endif
+inline constexpr uint32_t kShuffled = ANNEX_SHUFFLED;
+#ifndef ANNEX_GUARDS
+#define ANNEX_GUARDS ANNEX_BY_CHANCE
+#endif
+inline constexpr bool kGuards = ANNEX_GUARDS;
 
 // Random numbers for places: fast, and not to be told from a few of them. Synchronization: its owner's.
 class Chance {

@@ -51,7 +51,7 @@ size_t standard_arena() {
 // Whether there are guards. Not where addresses are scarce, or what is writable is limited: guards split long free
 // runs, and what is unreadable can't be counted on to be writable again.
 constinit bool data_is_limited = false;
-bool guards_wanted() { return addresses_abound() && !data_is_limited; }
+bool guards_wanted() { return kGuards && addresses_abound() && !data_is_limited; }
 
 bool set_up_locked() {
   if (arena_count > 0) return true;

@@ -22,7 +22,7 @@ void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fr
 
 // So many bytes of blocks are made together: as many as are put in random order, where they fit.
 size_t extent_by_chance(size_t size) {
-  return std::clamp(std::bit_ceil(kShuffled * size), os::page_size(), std::max(kGranule, os::page_size()));
+  return std::clamp(std::bit_ceil(size_t{kShuffled} * size), os::page_size(), std::max(kGranule, os::page_size()));
 }
 
 }  // namespace

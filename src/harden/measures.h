@@ -8,13 +8,12 @@ namespace annex::harden {
 #define ANNEX_WITHOUT kNothing
 #endif
 
-enum class Measure { kNothing, kCanaries, kZeroing, kChecks, kQuarantine, kGuards };
+enum class Measure { kNothing, kCanaries, kZeroing, kChecks, kQuarantine };
 inline constexpr Measure kLeftOut = Measure::ANNEX_WITHOUT;
 
 inline constexpr bool kHasCanaries = kLeftOut != Measure::kCanaries;
 inline constexpr bool kZeroes = kLeftOut != Measure::kZeroing;                // what is freed
 inline constexpr bool kChecksZero = kZeroes && kLeftOut != Measure::kChecks;  // what is handed out
 inline constexpr bool kHasQuarantine = kLeftOut != Measure::kQuarantine;
-inline constexpr bool kHasGuards = kLeftOut != Measure::kGuards;  // of spans; else they are as in other builds
 
 }  // namespace annex::harden
