@@ -68,7 +68,9 @@ OPEN_BATCHES_OF = {
 }
 # The hardened build with one measure left out (src/experiments.cmake): targets annex-hardened-without-...-shared.
 HARDENED_WITHOUT_OF = {
-    f"annex-hardened-without-{measure}": Variant(f"annex-hardened-without-{measure}", {}, f"hardened Annex without {what}")
+    f"annex-hardened-without-{measure}": Variant(
+        f"annex-hardened-without-{measure}", {}, f"hardened Annex without {what}"
+    )
     for measure, what in {
         "canaries": "canaries",
         "zeroing": "zeroing what is freed",

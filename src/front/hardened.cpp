@@ -86,13 +86,14 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
 
 // A free block becomes one of so many bytes.
 [[gnu::always_inline]] inline void* hand_out(void* block, uint8_t* state, SizeClass c, size_t bytes) {
+  static_cast<Block*>(block)->next = nullptr;
   if (load(state) != 0) [[unlikely]]
     os::fatal(kFreedTwice, block);
   if (kChecksZero && !is_untouched(block, block_size(c))) [[unlikely]]
     os::fatal(kWrittenAfterFree, block);
   const uint8_t now = state_for(c, bytes);
   store(state, now);
-  if (kHasCanaries) set_canary(block, room_in(c, now));
+  set_canary(block, room_in(c, now));
   return block;
 }
 
@@ -126,6 +127,7 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
     return allocate_in(c, bytes);
   *list = next_of(block);
   unmarked(block);
+  block->next = nullptr;
   uint8_t* const state = state_in_first(block);
   if (load(state) != 0) [[unlikely]]
     os::fatal(kFreedTwice, block);
@@ -133,7 +135,7 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
   if (kChecksZero && !is_zero(block + 1, size - sizeof(Block))) [[unlikely]]
     os::fatal(kWrittenAfterFree, block);
   store(state, static_cast<uint8_t>(size - kCanaryBytes - bytes + 1));
-  if (kHasCanaries) set_canary(block, bytes);
+  set_canary(block, bytes);
   return block;
 }
 
@@ -191,6 +193,7 @@ void leave(void* block) {
   if (!is_zero(block, sizeof(Block))) [[unlikely]]
     return leave(block);
   set_next(block, slab->free);
+  mark_free(slab->key, block);
   slab->free = block;
   if (--slab->countdown == 0) [[unlikely]]
     thread_heap->settle(slab, slab->used_after);
@@ -220,7 +223,7 @@ void leave(void* block) {
 
 // A block that is in use and has so much room comes back.
 [[gnu::always_inline]] inline void release_small(SizeClass c, void* block, uint8_t* state, size_t room) {
-  if (kHasCanaries && !canary_stands(block, room)) [[unlikely]]
+  if (!canary_stands(block, room)) [[unlikely]]
     os::fatal(kWrittenBehind, block);
   store(state, 0);
   if (block_size(c) > kTinyBlock) return release_larger(c, block);
@@ -257,8 +260,12 @@ void* Hardened::allocate_slow(size_t bytes) noexcept {
   return bytes - 1 < kTiny ? allocate_tiny(bytes) : allocate_other(bytes);
 }
 
-// Every block is all zeros, but for the canary.
-void* Hardened::allocate_zeroed(size_t bytes) { return allocate_slow(bytes); }
+// Every block is all zeros, but for the canary; not all of a larger one has been looked at.
+void* Hardened::allocate_zeroed(size_t bytes) {
+  void* block = allocate_slow(bytes);
+  const bool known = kZeroes && (bytes <= kTiny || bytes > kZeroedSpan);
+  return block == nullptr || known ? block : memset(block, 0, bytes);
+}
 
 void* Hardened::allocate_aligned(size_t alignment, size_t bytes) {
   if (bytes > kMaxRequest) return out_of_memory();

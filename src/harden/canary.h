@@ -10,6 +10,7 @@
 
 #include "core/sealed_words.h"
 #include "harden/live_blocks.h"
+#include "harden/measures.h"
 
 namespace annex::harden {
 
@@ -20,10 +21,12 @@ inline uint64_t canary_of(const void* block) {
 }
 
 inline void set_canary(void* block, size_t room) {
+  if (!kHasCanaries) return;
   const uint64_t canary = canary_of(block);
   memcpy(static_cast<char*>(block) + room, &canary, kCanaryBytes);
 }
 inline bool canary_stands(const void* block, size_t room) {
+  if (!kHasCanaries) return true;
   uint64_t found;
   memcpy(&found, static_cast<const char*>(block) + room, kCanaryBytes);
   return found == canary_of(block);

@@ -18,12 +18,11 @@ constinit os::Lock waiting_spans_lock;
 
 namespace {
 
-constexpr size_t kZeroed = 128 * 1024;
 constexpr size_t kLookedAt = 1024;
 
 // What the program may use, and the canary.
 size_t open_bytes(const Granule* head) { return size_t{head->length} * kGranule; }
-bool is_zeroed(const Granule* head) { return open_bytes(head) <= kZeroed; }
+bool is_zeroed(const Granule* head) { return open_bytes(head) <= kZeroedSpan; }
 bool has_guards(const Granule* head) { return head->before > 0; }
 bool has_canary(const Granule* head) { return open_bytes(head) - head->asked >= kCanaryBytes; }
 
@@ -123,7 +122,7 @@ class Ready {
   }
 
  private:
-  static constexpr uint32_t kLongest = kZeroed / kGranule;
+  static constexpr uint32_t kLongest = kZeroedSpan / kGranule;
   Granule* first_[kLongest + 1] = {};
   size_t dirty_ = 0;
 };
@@ -143,7 +142,7 @@ void let_go(Granule* head) {
 }
 
 Granule* take_waiting(uint32_t length) {
-  const bool small = length * kGranule <= kZeroed;
+  const bool small = length * kGranule <= kZeroedSpan;
   Granule* head;
   {
     os::Guard guard(waiting_spans_lock);

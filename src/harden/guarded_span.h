@@ -21,7 +21,10 @@
 
 namespace annex::harden {
 
-// As core/span.h has it; every block reads as zero.
+// Up to here a span is zeroed, above it is unreadable.
+inline constexpr size_t kZeroedSpan = 128 * 1024;
+
+// As core/span.h has it; every block reads as zero, unless it was written to when it was free.
 void* allocate_span(size_t bytes, size_t alignment);
 void free_span(Granule* head);
 // In place; false where that can't be done.
