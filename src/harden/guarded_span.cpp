@@ -108,8 +108,9 @@ class Ready {
     return head;
   }
   void put(Granule* head) {
-    head->dirty = dirty_ + open_bytes(head) <= std::max(kDirtySlack, commitment.touched.load(std::memory_order_relaxed) / 8) ||
-                  !os::purge(start_of(head), open_bytes(head));
+    head->dirty =
+        dirty_ + open_bytes(head) <= std::max(kDirtySlack, commitment.touched.load(std::memory_order_relaxed) / 8) ||
+        !os::purge(start_of(head), open_bytes(head));
     if (head->dirty) dirty_ += open_bytes(head);
     head->next = first_[head->length];
     first_[head->length] = head;

@@ -87,9 +87,7 @@ ANNEX_SCENARIO(freed_what_was_never_handed_out) {
   }
   return survived();
 }
-TEST(Frees, WhatWasNeverHandedOut) {
-  expect_found_for({3576, 7160, 14328}, "freed_what_was_never_handed_out", "a ");
-}
+TEST(Frees, WhatWasNeverHandedOut) { expect_found_for({3576, 7160, 14328}, "freed_what_was_never_handed_out", "a "); }
 
 // --- another size, another alignment ---------------------------------------------------------------------------------
 
