@@ -41,16 +41,17 @@ bool Arena::reserve(size_t bytes) {
   os::advise_huge(base_, bytes, false);
   bytes_ = bytes;
   first_ = static_cast<uint32_t>(metadata_ / kGranule);
-  if (kByChance && with_reach) {
+  if (this == &arenas[0]) {
+    primary.base = base_;
+    if (with_reach && os::allow_reading(base_, metadata_)) primary.reach = reinterpret_cast<uintptr_t>(base_);
+  }
+  // Where metadata can be read for all of it, the first blocks may be anywhere in its first half.
+  if (this == &arenas[0] && addresses_abound()) {
     first_ += chance.below(static_cast<uint32_t>((bytes - metadata_) / kGranule / 2));
     metadata_committed_ = round_down(first_ * sizeof(Granule), kMetadataStep);
   }
   frontier_ = committed_ = first_;
   commitment.reserved += bytes;
-  if (this == &arenas[0]) {
-    primary.base = base_;
-    if (with_reach && os::allow_reading(base_, metadata_)) primary.reach = reinterpret_cast<uintptr_t>(base_);
-  }
   return true;
 }
 

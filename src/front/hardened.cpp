@@ -72,9 +72,9 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
 // Whether a block is as it was when it was freed: in its first 128 bytes, and in a larger one in 64 others by chance.
 // The words that were just looked at and cleared are left out: reading them now would wait for that.
 [[gnu::noinline]] bool is_larger_untouched(const void* block, size_t bytes) {
-  const size_t places = (bytes - kLookedAt) / kLine;
-  const char* const line =
-      static_cast<const char*>(block) + kLookedAt + thread_heap->held.below(static_cast<uint32_t>(places) + 1) * kLine;
+  const uint32_t places = static_cast<uint32_t>((bytes - kLookedAt) / kLine) + 1;
+  const uint32_t place = thread_heap == &no_heap ? 0 : thread_heap->held.below(places);
+  const char* const line = static_cast<const char*>(block) + kLookedAt + place * kLine;
   const size_t left = static_cast<size_t>(static_cast<const char*>(block) + bytes - line);
   return is_zero(static_cast<const Block*>(block) + 1, kLookedAt - sizeof(Block)) &&
          is_zero(line, std::min(left, kLine));

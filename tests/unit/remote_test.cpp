@@ -57,7 +57,7 @@ TEST(Batch, ALostCountIsNeverMistakenForABlock) {
 class RemoteTest : public ::testing::Test {
  protected:
   static constexpr size_t kSlabs = 8;
-  static constexpr size_t kBlocks = kGranule / 64;
+  static constexpr size_t kBlocks = slab_capacity(class_of(64));
 
   void SetUp() override {
     for (Granule*& slab : slabs_) {
@@ -165,12 +165,12 @@ TEST_F(RemoteTest, MessagesHoldChainsOfAnyLength) {
 TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
   std::set<Granule*> let_go;
   const auto reap = [&](Granule* slab) {
-    EXPECT_EQ(take(slab, start_of(slab)).count, capacity_of(slab));
+    EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
     EXPECT_TRUE(let_go.insert(slab).second);
   };
   for (Granule* slab : slabs_) slab->state = SlabState::kFull;
   BasicInbox<4, 2> inbox;
-  for (size_t i = 0; i < capacity_of(slabs_[0]); ++i) {
+  for (size_t i = 0; i < kBlocks; ++i) {
     for (size_t s = 0; s < kSlabs; ++s) {
       Block* message = make_message(one(block(s, i)), start_of(slabs_[s]), nullptr);
       inbox.post({message, message, 1}, Heap{not_pooled, reap});
