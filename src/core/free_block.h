@@ -1,6 +1,6 @@
 // Free blocks: each leads to the next one of its list, and says that it is free. Whatever touches their words does it
 // through these functions. How the words are written is the build's choice: plainly (plain_words.h), or so that a
-// change to them is noticed (harden/sealed_words.h).
+// change to them is noticed (sealed_words.h).
 //
 // Synchronization: a free block belongs to whoever holds its list.
 #pragma once

@@ -31,9 +31,13 @@ struct Range {
   char* start;
   size_t bytes;
 };
+Range before(const Granule* head) {
+  const size_t bytes = head->before * kGranule;
+  return {start_of(head) - bytes, bytes};
+}
 Range whole(const Granule* head) {
-  const size_t before = head->before * kGranule;
-  return {start_of(head) - before, before + open_bytes(head) + (has_guards(head) ? kGranule : 0)};
+  const auto [start, bytes] = before(head);
+  return {start, bytes + open_bytes(head) + (has_guards(head) ? kGranule : 0)};
 }
 
 void set_room(Granule* head, size_t bytes) {
@@ -135,9 +139,10 @@ void end_waiting(Granule* head, Kind kind) {
 }
 
 void let_go(Granule* head) {
-  const bool clean = !is_zeroed(head);
   const Range range = whole(head);
   end_waiting(head, Kind::kSpan);
+  // The guards too: where the system had refused to forbid one, it may have been written to.
+  const bool clean = !is_zeroed(head) && os::purge(range.start, range.bytes);
   if (clean) os::advise_huge(start_of(head), open_bytes(head), false);   // as around it: one mapping again
   if (os::commit(range.start, range.bytes)) give_span_run(head, clean);  // else it stays out of use
 }
@@ -167,16 +172,12 @@ Granule* make(uint32_t length, uint32_t alignment) {
   Granule* head = take_span_run(length, alignment, size_t{length} * kGranule, &zero);
   if (head == nullptr) return nullptr;
   char* const start = start_of(head);
-  if (!zero) {
-    if (is_zeroed(head) || !os::purge(start, open_bytes(head))) memset(start, 0, open_bytes(head));
-    if (has_guards(head)) {
-      os::purge(start - kGranule, kGranule);
-      os::purge(start + open_bytes(head), kGranule);
-    }
-  }
+  if (!zero && (is_zeroed(head) || !os::purge(start, open_bytes(head)))) memset(start, 0, open_bytes(head));
   if (has_guards(head)) {
-    os::forbid(start - kGranule, kGranule);
-    os::forbid(start + open_bytes(head), kGranule);
+    for (const Range guard : {before(head), Range{start + open_bytes(head), kGranule}}) {
+      if (!zero) os::purge(guard.start, guard.bytes);
+      os::forbid(guard.start, guard.bytes);
+    }
   }
   return head;
 }

@@ -18,14 +18,20 @@ inline void go_on(std::size_t bytes) {
   }
 }
 
-// The scenario ends with one line of Annex's that begins so.
-inline void expect_found(const std::string& scenario, const std::string& line, const std::string& argument = "") {
+// The scenario comes as far as the wrong call or access, and ends by the signal.
+inline Outcome expect_end(const std::string& scenario, int signal, const std::string& argument) {
   Launch launch;
   launch.scenario = scenario;
   launch.argument = argument;
   const Outcome outcome = run_scenario(launch);
   EXPECT_EQ(outcome.out, "reached\n") << argument << ": " << describe(outcome);
-  EXPECT_EQ(outcome.signal, SIGABRT) << argument << ": " << describe(outcome);
+  EXPECT_EQ(outcome.signal, signal) << argument << ": " << describe(outcome);
+  return outcome;
+}
+
+// It ends with one line of Annex's that begins so.
+inline void expect_found(const std::string& scenario, const std::string& line, const std::string& argument = "") {
+  const Outcome outcome = expect_end(scenario, SIGABRT, argument);
   EXPECT_EQ(outcome.err.rfind("annex: " + line, 0), 0u) << argument << ": " << describe(outcome);
 }
 inline void expect_found_for(std::initializer_list<std::size_t> sizes, const std::string& scenario,
@@ -33,14 +39,9 @@ inline void expect_found_for(std::initializer_list<std::size_t> sizes, const std
   for (const std::size_t bytes : sizes) expect_found(scenario, line, std::to_string(bytes));
 }
 
-// The scenario ends by a fault of the hardware.
+// It ends by a fault of the hardware.
 inline void expect_fault(const std::string& scenario, const std::string& argument = "") {
-  Launch launch;
-  launch.scenario = scenario;
-  launch.argument = argument;
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.out, "reached\n") << argument << ": " << describe(outcome);
-  EXPECT_EQ(outcome.signal, SIGSEGV) << argument << ": " << describe(outcome);
+  expect_end(scenario, SIGSEGV, argument);
 }
 
 inline constexpr char kTwice[] = "a block freed twice";

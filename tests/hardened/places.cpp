@@ -37,7 +37,8 @@ TEST(Places, AFreedBlockIsNotTheNextOne) {
 }
 
 ANNEX_SCENARIO(tell_a_place) {
-  const auto place = reinterpret_cast<std::uintptr_t>(opaque(malloc(100)));
+  // From libc: that it is elsewhere in each process is the system's doing.
+  const auto place = reinterpret_cast<std::uintptr_t>(opaque(malloc(100))) - reinterpret_cast<std::uintptr_t>(&strlen);
   const std::string text = std::to_string(place);
   SCENARIO_CHECK(write(STDOUT_FILENO, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   return 0;

@@ -152,3 +152,20 @@ ANNEX_SCENARIO(an_empty_block_read) {
   return block[0] == 0 ? survived() : 1;
 }
 TEST(Writes, AnEmptyBlockCannotBeRead) { expect_fault("an_empty_block_read"); }
+
+// --- large alignments ------------------------------------------------------------------------------------------------
+
+// What lies before an aligned block is as clean, when it has another use, as the heap believes.
+TEST(Writes, WhatLayBeforeAnAlignedBlockIsCleanAfterwards) {
+  constexpr std::size_t kAlignment = 1 << 20;
+  for (int round = 0; round < 200; ++round) {
+    void* small[64];
+    for (void*& block : small) std::memset(block = opaque(malloc(30000)), 1, 30000);
+    for (void* block : small) free(block);
+    void* aligned = opaque(aligned_alloc(kAlignment, 300000));
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % kAlignment, 0u);
+    free(aligned);
+  }
+  malloc_trim(0);
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(first_nonzero(opaque(malloc(20000)), 20000), kNoMismatch);
+}
