@@ -2,6 +2,7 @@
 #include "core/arena.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/chance.h"
 #include "core/commitment.h"
@@ -26,6 +27,12 @@ constinit Chance chance;  // under the arena lock
 // free.
 uint32_t offset_in(uint32_t length, uint32_t granules) {
   return addresses_abound() && granules < kGranulesPerHugePage ? chance.below(length / granules) * granules : 0;
+}
+
+// Whether a run is free of which this is the head or the last granule. One beside it may be a span that another thread
+// frees at this moment, without the lock (harden/guarded_span.h): it isn't free before and after.
+bool is_free(const Granule* end) {
+  return std::atomic_ref<Kind>(const_cast<Kind&>(end->kind)).load(std::memory_order_relaxed) == Kind::kFree;
 }
 
 }  // namespace
@@ -155,12 +162,12 @@ Granule* Arena::take_back(Granule* run, uint32_t granules) {
 // The free run of that state which ends where this one begins, or begins where it ends; nullptr where there is none.
 Granule* Arena::run_before(Granule* head, bool dirty) const {
   const Granule* last = head - 1;
-  return last >= first() && last->kind == Kind::kFree && last->dirty == dirty ? head - last->length : nullptr;
+  return last >= first() && is_free(last) && last->dirty == dirty ? head - last->length : nullptr;
 }
 
 Granule* Arena::run_after(Granule* head, uint32_t granules, bool dirty) const {
   Granule* after = head + granules;
-  return after < frontier() && after->kind == Kind::kFree && after->dirty == dirty ? after : nullptr;
+  return after < frontier() && is_free(after) && after->dirty == dirty ? after : nullptr;
 }
 
 // Makes a run free, joined with its free neighbours of the same state; returns the joined run.
@@ -317,7 +324,7 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
     if (taken > granules) put_clean(end + granules, taken - granules);
     return true;
   }
-  if (end > frontier() || end->kind != Kind::kFree || end->length < granules) return false;
+  if (end > frontier() || !is_free(end) || end->length < granules) return false;
   take_front(end, granules);
   return true;
 }

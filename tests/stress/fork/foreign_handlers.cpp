@@ -26,7 +26,7 @@ namespace {
 constexpr int kForks = 20;
 constexpr bool kThreadsInChild = false;  // see stress/fork.cpp
 #else
-constexpr int kForks = 120;
+constexpr int kForks = 80;
 constexpr bool kThreadsInChild = true;
 #endif
 constexpr int kThreads = 6;
