@@ -38,7 +38,7 @@ void print_option(FILE* out, const char* name, const char* standard, const char*
 
 void print_usage(FILE* out) {
   fputs(
-      "Usage: annex run [--mode MODE] [--stats] [--] COMMAND [ARGUMENT...]\n"
+      "Usage: annex run [--mode MODE] [--stats] [--sample] [--] COMMAND [ARGUMENT...]\n"
       "       annex help [env]\n"
       "       annex --version\n"
       "\n"
@@ -56,6 +56,9 @@ void print_usage(FILE* out) {
       "                 memory end the process with one line\n"
       "  --stats        each process prints its memory statistics when it exits, to\n"
       "                 standard error (or ANNEX_STATS_FILE)\n"
+      "  --sample       a hundred small blocks a second lie between pages that can't\n"
+      "                 be used: an overflow, or a use after free, of one of them ends\n"
+      "                 the process with a report (ANNEX_SAMPLE=100 ANNEX_BACKTRACE=1)\n"
       "\n"
       "`annex help env` lists the environment variables that tune the allocator.\n"
       "\n"

@@ -168,6 +168,12 @@ class LauncherTest(unittest.TestCase):
         self.assertEqual(self.ran("run", "--stats", *show), "text\n")
         self.assertEqual(self.ran("run", *show, environment={"ANNEX_STATS": "json"}), "json\n")
 
+    def test_sample(self):
+        show = ["sh", "-c", 'echo "$ANNEX_SAMPLE $ANNEX_BACKTRACE"']
+        self.assertEqual(self.ran("run", *show), " \n")
+        self.assertEqual(self.ran("run", "--sample", *show), "100 1\n")
+        self.assertEqual(self.ran("run", "--sample", *show, environment={"ANNEX_SAMPLE": "7"}), "7 1\n")
+
     def test_arguments_and_status_pass_through(self):
         arguments = ["a b", "", "--stats", "--", "*"]
         self.assertEqual(self.ran("run", "--", "printf", "[%s]", *arguments), "[a b][][--stats][--][*]")

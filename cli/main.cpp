@@ -39,14 +39,26 @@ const Flavour* find_flavour(const char* mode) {
   return nullptr;
 }
 
-int launch(const Flavour& flavour, bool stats, char** command) {
+// What the library is to do beside serving memory.
+struct Extras {
+  bool stats = false;
+  bool sample = false;
+};
+
+// In the environment of the command. A rate of samples that is there already stays.
+bool ask_for(const Extras& extras) {
+  if (extras.stats && setenv("ANNEX_STATS", "text", 1) != 0) return false;
+  return !extras.sample || (setenv("ANNEX_SAMPLE", "100", 0) == 0 && setenv("ANNEX_BACKTRACE", "1", 1) == 0);
+}
+
+int launch(const Flavour& flavour, const Extras& extras, char** command) {
   char library[PATH_MAX];
   char program[PATH_MAX];
   if (const ExitStatus status = find_program(command[0], program); status != kDone) return status;
   if (const ExitStatus status = check_preloadable(program); status != kDone) return status;
   if (!find_library(flavour, library) || !preload(library)) return kUsage;
-  if (stats && setenv("ANNEX_STATS", "text", 1) != 0) {
-    say("no memory for ANNEX_STATS");
+  if (!ask_for(extras)) {
+    say("no memory for the command's environment");
     return kUsage;
   }
   execvp(program, command);  // program has a slash, so this is execv, except that a file without
@@ -63,7 +75,7 @@ int run(char** arguments) {
     return kUsage;
   }
   const Flavour* flavour = &kFlavours[0];
-  bool stats = false;
+  Extras extras;
   for (; *arguments != nullptr && **arguments == '-'; ++arguments) {
     const char* option = *arguments;
     const char* mode = nullptr;
@@ -76,7 +88,9 @@ int run(char** arguments) {
       return printed();
     }
     if (equal(option, "--stats")) {
-      stats = true;
+      extras.stats = true;
+    } else if (equal(option, "--sample")) {
+      extras.sample = true;
     } else if (equal(option, "--mode")) {
       mode = *++arguments;
       if (mode == nullptr) return usage_error("--mode needs a value: shared, solo, offload or hardened", "");
@@ -91,7 +105,7 @@ int run(char** arguments) {
     }
   }
   if (*arguments == nullptr) return usage_error("run needs a command", "");
-  return launch(*flavour, stats, arguments);
+  return launch(*flavour, extras, arguments);
 }
 
 int help(char** arguments) {

@@ -93,6 +93,11 @@ EXPERIMENTS_OF = {
     "gperftools-marked-full": Variant(
         "gperftools-marked-full", {}, "the same, with every malloc on the way that upstream keeps for uncommon cases"
     ),
+    "annex-sampled": Variant(
+        "annex",
+        {"ANNEX_SAMPLE": "100", "ANNEX_BACKTRACE": "1"},
+        "Annex with 100 blocks a second between guard pages, and call stacks",
+    ),
     "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
     "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
     "annex-unbatched": Variant("annex-unbatched", {}, "Annex without batches: target annex-unbatched-shared"),

@@ -110,7 +110,7 @@ def test_a_unit_that_takes_a_fixed_time(sim):
 def test_several_support_cores_have_a_cluster_each(sim, cores):
     program = sim.compiled(THREADS)
     setting = f"support_core.cores={cores}"
-    done, results = sim("--set", setting, "--threads", 4, "--allocator", "jemalloc", "--", program, "{threads}")
+    done, results = sim("--set", setting, "--threads", 4, "--allocator", "glibc", "--", program, "{threads}")
     assert done.returncode == 0 and done.stdout.startswith("8000 "), done.stderr
     check_invariants(results)
     each = results["support_core"]["each"]

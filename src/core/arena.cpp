@@ -198,33 +198,35 @@ void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
   for (const Granule* part : parts) {
     if (part != nullptr && part->length > (longest == nullptr ? granules : longest->length)) longest = part;
   }
-  Granule* older = longest == nullptr ? commitment.newest : longest->older;
-  while (older != nullptr && (older == parts[0] || older == parts[1])) older = older->older;
-  const uint64_t freed_ms = longest == nullptr ? now_ms : longest->freed_ms;
+  Granule* older = longest == nullptr ? commitment.newest : longest->age.older;
+  while (older != nullptr && (older == parts[0] || older == parts[1])) older = older->age.older;
+  const uint64_t freed_ms = longest == nullptr ? now_ms : longest->age.freed_ms;
   Granule* run = put(head, granules, true);
   age_insert(run, older, freed_ms);
   commitment.dirty += size_t{run->length} * kGranule;
 }
 
-void Arena::take_dirty_part(Granule* run, uint32_t offset, uint32_t granules) {
+void Arena::take_part(Granule* run, uint32_t offset, uint32_t granules) {
   const uint32_t behind = run->length - offset - granules;
   if (offset == 0) {
     take_front(run, granules);
     return;
   }
-  const uint64_t freed_ms = run->freed_ms;
+  const bool dirty = run->dirty;
+  const uint64_t freed_ms = dirty ? run->age.freed_ms : 0;
   Granule* part = take_back(run, granules + behind);
   if (behind == 0) return;
   Granule* rest = part + granules;
   Granule* last = rest + behind - 1;
   rest->kind = last->kind = Kind::kFree;
-  rest->dirty = last->dirty = true;
+  rest->dirty = last->dirty = dirty;
   rest->length = last->length = behind;
   rest->limit = last->limit = 0;
-  dirty_.insert(rest);
+  (dirty ? dirty_ : clean_).insert(rest);
+  rest[-1].kind = Kind::kNone;
+  if (!dirty) return;
   age_insert(rest, run, freed_ms);
   commitment.dirty += size_t{behind} * kGranule;
-  rest[-1].kind = Kind::kNone;
 }
 
 // From its end; a run of several 2 MiB so that it starts at a multiple of them, where it can: its pages can then be
@@ -236,28 +238,16 @@ Granule* Arena::take_dirty(uint32_t granules) {
   const uint32_t aligned = round_down(at + run->length - granules, kGranulesPerHugePage);
   if (granules < kGranulesPerHugePage || aligned < at) return take_back(run, granules);
   Granule* taken = metadata() + aligned;
-  take_dirty_part(run, aligned - at, granules);
+  take_part(run, aligned - at, granules);
   return taken;
 }
 
 Granule* Arena::take_clean(uint32_t granules) {
   Granule* run = clean_.find(granules);
-  return run == nullptr ? nullptr : take_clean_part(run, offset_in(run->length, granules), granules);
-}
-
-// From an offset on; what is before and behind stays clean.
-Granule* Arena::take_clean_part(Granule* run, uint32_t offset, uint32_t granules) {
-  if (offset == 0) {
-    take_front(run, granules);
-    return run;
-  }
-  const uint32_t behind = run->length - offset - granules;
-  Granule* taken = take_back(run, granules + behind);
-  if (behind > 0) {
-    taken[granules - 1].kind = Kind::kNone;
-    put_clean(taken + granules, behind);
-  }
-  return taken;
+  if (run == nullptr) return nullptr;
+  const uint32_t offset = offset_in(run->length, granules);
+  take_part(run, offset, granules);
+  return run + offset;
 }
 
 bool Arena::can_join(Granule* dirty, uint32_t granules) const {

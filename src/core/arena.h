@@ -7,7 +7,7 @@
 //   arena = [ metadata: one Granule for each granule of the arena ][ granules ... frontier | never used ... ]
 //
 // A free run is dirty or clean; such neighbours are not joined, so that each byte's state stays known. Which run is
-// taken is in runs.h, the policies of growing and giving back are in commitment.h.
+// taken is in runs.h, the policy of growing and giving back is in commitment.h.
 //
 // Synchronization: the arena lock, but for what says otherwise.
 #pragma once
@@ -70,8 +70,8 @@ class Arena {
   Granule* take_frontier(uint32_t granules, bool huge_pages);
   void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
   void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
-  // So many granules out of a dirty run, from an offset on; what is before and behind stays dirty, as old as it was.
-  void take_dirty_part(Granule* run, uint32_t offset, uint32_t granules);
+  // So many granules out of a free run, from an offset on; what is before and behind stays as it was, and as old.
+  void take_part(Granule* run, uint32_t offset, uint32_t granules);
   // A dirty run, shorter than `granules`, with as much of its clean neighbours as is missing: whether that is enough,
   // and if so, the run taken.
   bool can_join(Granule* dirty, uint32_t granules) const;
@@ -93,7 +93,6 @@ class Arena {
   Granule* run_after(Granule* head, uint32_t granules, bool dirty) const;
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
-  Granule* take_clean_part(Granule* run, uint32_t offset, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);
   Granule* put(Granule* head, uint32_t granules, bool dirty);
 

@@ -4,14 +4,11 @@
 #include <cstddef>
 
 #include "core/arena.h"
+#include "core/die.h"
 #include "core/free_block.h"
 #include "core/granule.h"
-#include "os/message.h"
 
 namespace annex {
-
-inline constexpr char kIntoABlock[] = "a pointer into a block (or misaligned):";
-inline constexpr char kNoBlock[] = "a pointer to no allocated block (freed twice?):";
 
 // The head of the slab or span of which a block starts at `address`, in use or free; nullptr where there is none, and
 // *problem says why.
@@ -43,7 +40,7 @@ inline Granule* find_block(const void* address, const char** problem) {
 }
 
 inline size_t usable_size(const Granule* head) {
-  return head->kind == Kind::kSlab ? block_size(head->size_class) : head->bytes;
+  return head->kind == Kind::kSlab ? block_size(head->size_class) : head->span.bytes;
 }
 
 // The same as find_block, for a slab of one granule in the first arena; else nullptr, which says nothing. What the fast
@@ -62,7 +59,7 @@ inline Granule* block_or_die(const void* address) {
   const char* problem = nullptr;
   Granule* head = find_block(address, &problem);
   if (head == nullptr) [[unlikely]]
-    os::fatal(problem, address);
+    die(problem, address);
   return head;
 }
 
@@ -70,7 +67,7 @@ inline Granule* block_or_die(const void* address) {
 inline Granule* live_block_or_die(const void* address) {
   Granule* head = block_or_die(address);
   if (head->kind == Kind::kSlab && is_marked(head->key, address)) [[unlikely]]
-    os::fatal(kFreedTwice, address);
+    die(kFreedTwice, address);
   return head;
 }
 

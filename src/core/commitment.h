@@ -1,4 +1,5 @@
-// Balanced commitment: when memory is taken from the system, in which pieces, and when it goes back.
+// Balanced commitment: when memory is taken from the system, in which pieces, and when it goes back. The books, and
+// what is decided by them; what then happens to memory is in arena.h and purge.h.
 //
 // Exgen-Malloc names the policy but does not publish it; this one is our reconstruction, chosen by the measurements in
 // docs/commitment.md. With, in bytes,
@@ -60,6 +61,7 @@ struct Commitment {
   size_t touched_then = 0;
 
   Granule* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one and not known to be filled
+  char* fresh_start = nullptr;    // its address
   bool filled = false;            // what is known of it, or of the one before
 
   Granule* oldest = nullptr;  // dirty runs by age
@@ -109,44 +111,20 @@ size_t commit_step(size_t committed);
 bool slabs_want_huge_pages();
 void note_fresh_slabs();  // slabs take memory that has never been used
 bool span_wants_huge_pages(size_t bytes);
-void note_fresh_span(Granule* span);
+void note_fresh_span(Granule* span, char* start);
 void note_span_gone(Granule* span, bool moved);  // before its pages are anybody else's; moved: they are elsewhere
 // Keeps the list of dirty runs in order of age: a run joins it just after that older one, nullptr being older than all.
 void age_insert(Granule* run, Granule* older, uint64_t freed_ms);
 void age_remove(Granule* run);
 void age_replace(Granule* run, Granule* by);
-// Whether the delay's rule may find something to give back: what is not worth a look at the clock is none.
+// The delay's rule. Whether it may find something: what is not worth a look at the clock is none.
 bool something_may_be_due();
-// The delay's rule: a run of `bytes` has been given, or taken and is clean. Leaves it to a keeper; one thread at a
-// time. Lets go of the lock while it purges.
-void give_back_due(uint64_t now_ms, size_t bytes);
-// The growth rule, before `bytes` of clean memory are touched by a span. Lets go of the lock while it purges, or leaves
-// it to a keeper.
-void before_growth(size_t bytes);
-
+bool is_due(const Granule* dirty_run, uint64_t now_ms);
+// The growth rule, before `bytes` of clean memory are touched by a span: how much of what is dirty goes back, in whole
+// pieces of 2 MiB; and whether that may wait for a keeper.
+size_t growth_excess(size_t bytes);
+bool growth_can_wait();
 // A run has been taken: the purger is wanted from some size of the heap on, where the user has asked for it (purger.h).
 void want_purger();
-
-// Gives every dirty run back; returns the bytes. Lets go of the lock meanwhile.
-size_t purge_all_locked();
-
-// Without the lock: a thread becomes a keeper, and is one until it leaves. What is due goes back then.
-void keeper_comes();
-void keeper_leaves();
-// For a keeper, a step of 2 MiB at most: what is due, every few milliseconds; and what growth has left to it, whenever
-// it can. True where there may be more to do.
-void purge_due();
-bool purge_after_growth();
-
-// For the purger: gives back what is due, but for a keeper's; how long until there may be more, in milliseconds.
-// *small: whether the heap is too small to need it. Negative where it has been so twice in a row, and nobody counts on
-// the purger any more: a program that grows again at once still finds it, and need not wait until the old thread has
-// gone.
-long purge_and_wait_ms(bool* small);
-
-// Around fork: holds the arena lock from a moment on when nothing is half given back; in the child, there is no keeper
-// and no purger.
-void commitment_before_fork();
-void commitment_after_fork();
 
 }  // namespace annex

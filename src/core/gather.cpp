@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/commitment.h"
+#include "core/purge.h"
 #include "os/clock.h"
 #include "os/pages.h"
 
@@ -40,7 +41,7 @@ uint32_t for_each_source(const Arena& arena, uint32_t wanted, Use use) {
   uint32_t found = 0;
   int looked_at = 0;
   for (Granule* run = commitment.oldest; run != nullptr && found < wanted && looked_at < kMostRuns; ++looked_at) {
-    Granule* const newer = run->newer;
+    Granule* const newer = run->age.newer;
     Source pieces = arena.contains(run) ? whole_pieces(arena, run) : Source{run, 0};
     pieces.granules = std::min(pieces.granules, wanted - found);
     if (pieces.granules > 0) {
@@ -80,7 +81,7 @@ uint32_t fill(Arena& arena, Granule* part, uint32_t granules) {
   std::array<Source, kMostRuns> sources;
   int count = 0;
   for_each_source(arena, granules, [&](Granule* run, Source pieces) {
-    arena.take_dirty_part(run, static_cast<uint32_t>(pieces.run - run), pieces.granules);
+    arena.take_part(run, static_cast<uint32_t>(pieces.run - run), pieces.granules);
     set_aside(pieces.run, pieces.granules);
     sources[count++] = pieces;
   });

@@ -45,6 +45,7 @@ constexpr T round_down(T value, T multiple) {
 }
 
 class Heap;
+struct Granule;
 namespace support {
 class SegregatedHeap;
 }
@@ -56,8 +57,6 @@ struct Block {
   uintptr_t mark;
 };
 static_assert(sizeof(Block) <= kMinAlignment);
-
-inline constexpr char kFreedTwice[] = "a block freed twice (or never allocated):";
 
 // Blocks of one slab, linked from first to last.
 struct Chain {
@@ -85,6 +84,20 @@ enum class SlabState : uint8_t {
   kPartial,  // in the heap's list of slabs with blocks to give
 };
 
+struct SpanRecord {
+  size_t bytes;  // usable size, a multiple of the page size
+  // Hardened build: granules before it, and one behind it, if any are before it, are nobody's to use.
+  size_t before;
+  size_t asked;  // hardened build: what the program asked for; of blocks of no bytes: how many are in use
+};
+
+// The place of a free run among those of all arenas, by age.
+struct AgeRecord {
+  Granule* newer;
+  Granule* older;
+  uint64_t freed_ms;  // since when it has been free
+};
+
 // Two cache lines, apart by who writes them: what every thread reads that frees a block, and what the slab's heap alone
 // changes with each block that comes back.
 struct alignas(128) Granule {
@@ -108,17 +121,8 @@ struct alignas(128) Granule {
         uint64_t* bitmap;     // offload flavour: of its free blocks (support/side_tables.h)
       };
     };  // of a slab
-    struct {
-      size_t bytes;  // usable size, a multiple of the page size
-      // Hardened build: granules before it, and one behind it, if any are before it, are nobody's to use.
-      size_t before;
-      size_t asked;  // hardened build: what the program asked for; of blocks of no bytes: how many are in use
-    };               // of a span
-    struct {
-      Granule* newer;  // in order of age
-      Granule* older;
-      uint64_t freed_ms;  // since when it has been free
-    };                    // of a free dirty run
+    SpanRecord span;
+    AgeRecord age;  // of a free dirty run
   };
   uint32_t length;  // of a span or free run: granules; in its head and its last granule
   Kind kind;

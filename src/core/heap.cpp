@@ -7,9 +7,9 @@
 
 #include "core/arena.h"
 #include "core/commitment.h"
+#include "core/die.h"
 #include "core/runs.h"
 #include "os/mallacc_markers.h"
-#include "os/message.h"
 #include "os/random.h"
 
 namespace annex {
@@ -134,11 +134,11 @@ void Heap::put_back(Granule* head, const Chain& chain) {
 
 void Heap::settle(Granule* head, uint32_t used) noexcept {
   // More blocks have come back than were out: less than none is in use.
-  if (used > head->carved) os::fatal(kFreedTwice, head->free);
+  if (used > head->carved) die(kFreedTwice, head->free);
   set_used(head, used);
   // What the heap's list holds counts as used.
   if (used == 0 && head->state == SlabState::kCurrent && lists[head->size_class] != nullptr)
-    os::fatal(kFreedTwice, head->free);
+    die(kFreedTwice, head->free);
   if (life_.came_back(head, used)) drop(head);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/arena.h"
 #include "core/commitment.h"
+#include "core/purge.h"
 #include "os/helper_thread.h"
 #include "os/options.h"
 

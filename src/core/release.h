@@ -1,6 +1,7 @@
 // The fast path of free, for flavours whose free blocks are linked: the block goes to the front of its slab's list.
 //
-// Every check is here (docs/architecture.md, "What is checked"): what fails one is slow()'s to tell apart.
+// Every check is here (docs/architecture.md, "What is checked"): what fails one is slow()'s to tell apart, and
+// elsewhere()'s where the address is out of reach.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +15,11 @@ namespace annex {
 
 // `reach` is primary.reach, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
 // for the moment when enough blocks have come back.
-template <void slow(void*), class IsOwn, class HeapOf>
+template <void slow(void*), void elsewhere(void*), class IsOwn, class HeapOf>
 [[gnu::always_inline]] inline void release_within(uintptr_t reach, void* address, IsOwn is_own, HeapOf heap) {
   const size_t index = (reinterpret_cast<uintptr_t>(address) - reach) >> kGranuleShift;
   if (index >= kReach >> kGranuleShift) [[unlikely]]
-    return slow(address);
+    return elsewhere(address);
   Granule* slab = reinterpret_cast<Granule*>(reach) + index;
   Block* block = static_cast<Block*>(address);
   const uint64_t key = slab->key;

@@ -6,6 +6,7 @@
 #include "core/chance.h"
 #include "core/commitment.h"
 #include "core/gather.h"
+#include "core/purge.h"
 #include "core/secret.h"
 #include "core/transfer_cache.h"
 #include "os/clock.h"
@@ -158,7 +159,7 @@ Granule* take_joined(uint32_t granules) {
   constexpr int kLook = 32;
   Granule* best = nullptr;
   int looked_at = 0;
-  for (Granule* run = commitment.newest; run != nullptr && looked_at < kLook; run = run->older, ++looked_at) {
+  for (Granule* run = commitment.newest; run != nullptr && looked_at < kLook; run = run->age.older, ++looked_at) {
     if (run->length < granules / 2 || (best != nullptr && run->length <= best->length)) continue;
     if (arena_of(run)->can_join(run, granules)) best = run;
   }
@@ -351,7 +352,7 @@ constexpr uint32_t kBehind = 1;
 
 Granule* leave_guards(Granule* run, uint32_t before, uint32_t granules) {
   Granule* const span = run + before;
-  span->before = before;
+  span->span.before = before;
   if (before == 0) return span;
   unmark(run, before + granules + kBehind, Purpose::kSpan);
   mark(span, granules, Purpose::kSpan);
@@ -362,7 +363,7 @@ Granule* leave_guards(Granule* run, uint32_t before, uint32_t granules) {
 }
 // What was taken for a span of so many granules.
 Granule* rejoin_guards(Granule* span, uint32_t* granules) {
-  const uint32_t before = static_cast<uint32_t>(span->before);
+  const uint32_t before = static_cast<uint32_t>(span->span.before);
   if (!kByChance || before == 0) return span;
   for (Granule* end : {span - before, span - 1, span, span + *granules - 1, span + *granules}) end->kind = Kind::kNone;
   account_moved(size_t{before + kBehind} * kGranule, Purpose::kSpan);
@@ -380,8 +381,8 @@ Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool
   if (run == nullptr) return nullptr;
   run = leave_guards(run, before, granules);
   run->limit = 0;
-  run->bytes = bytes;
-  if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run);
+  run->span.bytes = bytes;
+  if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run, start_of(run));
   after_take(granules, *clean);
   return run;
 }
@@ -399,8 +400,8 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
   account_taken(more, Purpose::kSpan);
   account_moved(size_t{kept} * kGranule, Purpose::kSpan);
   run->limit = 0;
-  run->bytes = bytes;
-  note_fresh_span(run);
+  run->span.bytes = bytes;
+  note_fresh_span(run, start_of(run));
   return run;
 }
 
@@ -456,11 +457,11 @@ bool resize_span(Granule* head, size_t bytes) {
     account_given(size_t{before - granules} * kGranule, Purpose::kSpan);
     const uint64_t now = os::now_ms();
     arena.put_dirty(head + granules, before - granules, now);
-    head->bytes = bytes;
+    head->span.bytes = bytes;
     give_back_due(now, (before - granules) * kGranule);
     return true;
   }
-  head->bytes = bytes;
+  head->span.bytes = bytes;
   return true;
 }
 

@@ -28,7 +28,7 @@ bool set_up();
 // before they are touched: *spares, linked by `next`. They look the same, and are given back by give_spares().
 Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more = 0, Granule** spares = nullptr);
 Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean);
-// In the hardened build (core/chance.h) span->before says how many granules before it, and then one behind it too, are
+// In the hardened build (core/chance.h) span.before says how many granules before it, and then one behind it too, are
 // nobody's to use as long as there is the span.
 
 // The same for a span that takes the place of one of `kept` granules, whose pages are to be moved to its start. nullptr

@@ -14,20 +14,18 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/die.h"
 #include "core/granule.h"
 #include "core/secret.h"
-#include "os/message.h"
 
 namespace annex {
-
-inline constexpr char kWrittenAfterFree[] = "a block written to after it was freed:";
 
 struct SealedWords {
   static uint64_t word(const Block* block) {
     const uint64_t seal = seal_of(block);
     const uint64_t word = reinterpret_cast<uintptr_t>(block->next) ^ seal;
     if (block->mark != voucher(word, seal)) [[unlikely]]
-      os::fatal(kWrittenAfterFree, block);
+      die(kWrittenAfterFree, block);
     return word;
   }
   static void set_word(Block* block, uint64_t word) {

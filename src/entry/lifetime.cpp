@@ -4,14 +4,16 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "core/commitment.h"
+#include "core/purge.h"
 #include "core/runs.h"
 #include "front/front.h"
 #include "observe/report.h"
+#include "os/call_stack.h"
 #include "os/fork.h"
 #include "os/helper_thread.h"
 #include "os/message.h"
 #include "os/options.h"
+#include "sample/sampled_blocks.h"
 
 namespace annex::entry {
 
@@ -23,13 +25,13 @@ void before_fork() {
   if (!os::fork.begin()) return;
   os::hold_helpers_lock_for_fork();
   Front::hold_locks_for_fork();
-  commitment_before_fork();
+  purge_before_fork();
 }
 
 void after_fork_in_parent() { os::fork.end_in_parent(); }
 
 void after_fork_in_child() {
-  commitment_after_fork();
+  purge_after_fork();
   Front::after_fork_in_child();
   os::fork.end_in_child();
 }
@@ -43,6 +45,8 @@ void after_fork_in_child() {
   Front::start();
   const bool ready = set_up();
   os::allow_helpers();
+  if (os::options.backtrace) os::prepare_call_stacks();
+  if (ready) sample::start();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];

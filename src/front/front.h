@@ -1,12 +1,14 @@
-// The front end that this library is built with. The build says which: ANNEX_FRONT, in the header ANNEX_FRONT_HEADER.
+// The front end that this library is built with, and sampling before it. The build says which: ANNEX_FRONT, in the
+// header ANNEX_FRONT_HEADER.
 #pragma once
 
 #include "front/frontend.h"
+#include "front/sampled.h"
 #include ANNEX_FRONT_HEADER
 
 namespace annex {
 
-using Front = front::ANNEX_FRONT;
+using Front = front::Sampled<front::ANNEX_FRONT>;
 static_assert(front::Frontend<Front>);
 
 }  // namespace annex

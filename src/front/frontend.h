@@ -35,7 +35,7 @@ concept Frontend = requires(size_t bytes, size_t alignment, void* block, Granule
   { F::allocate_zeroed(bytes) } -> std::same_as<void*>;              // calloc
   { F::allocate_aligned(alignment, bytes) } -> std::same_as<void*>;  // the alignment is a power of two
   { F::release(block) }
-  noexcept->std::same_as<void>;  // free; inline but for the slow path
+  noexcept->std::same_as<void>;  // free; inline but for the slow path, and for what is out of reach: release<elsewhere>
   { F::look_up(block) } -> std::same_as<Found>;
   { F::resize(span, bytes) } -> std::same_as<bool>;  // in place
   { F::move(span, bytes) } -> std::same_as<void*>;   // to a longer one, by its pages (core/span.h: move_span)

@@ -7,6 +7,7 @@
 
 #include "core/arena.h"
 #include "core/block.h"
+#include "core/die.h"
 #include "core/runs.h"
 #include "front/request.h"
 #include "front/shared.h"
@@ -16,7 +17,6 @@
 #include "harden/live_blocks.h"
 #include "harden/measures.h"
 #include "os/fork.h"
-#include "os/message.h"
 
 namespace annex::front {
 
@@ -88,9 +88,9 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
 [[gnu::always_inline]] inline void* hand_out(void* block, uint8_t* state, SizeClass c, size_t bytes) {
   static_cast<Block*>(block)->next = nullptr;
   if (load(state) != 0) [[unlikely]]
-    os::fatal(kFreedTwice, block);
+    die(kFreedTwice, block);
   if (kChecksZero && !is_untouched(block, block_size(c))) [[unlikely]]
-    os::fatal(kWrittenAfterFree, block);
+    die(kWrittenAfterFree, block);
   const uint8_t now = state_for(c, bytes);
   store(state, now);
   set_canary(block, room_in(c, now));
@@ -130,10 +130,10 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
   block->next = nullptr;
   uint8_t* const state = state_in_first(block);
   if (load(state) != 0) [[unlikely]]
-    os::fatal(kFreedTwice, block);
+    die(kFreedTwice, block);
   const size_t size = block_size(c);
   if (kChecksZero && !is_zero(block + 1, size - sizeof(Block))) [[unlikely]]
-    os::fatal(kWrittenAfterFree, block);
+    die(kWrittenAfterFree, block);
   store(state, static_cast<uint8_t>(size - kCanaryBytes - bytes + 1));
   set_canary(block, bytes);
   return block;
@@ -165,21 +165,21 @@ Granule* find_or_die(const void* block) {
   const char* problem = nullptr;
   Granule* head = find_block(block, &problem);
   if (head == nullptr) [[unlikely]]
-    os::fatal(problem, block);
+    die(problem, block);
   return head;
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void die_of_wrong_free(const void* block) {
   find_or_die(block);
-  os::fatal(kFreedTwice, block);
+  die(kFreedTwice, block);
 }
 
 // A block leaves the quarantine, and goes the shared flavour's way.
 void leave(void* block) {
   if (load(state_of(block)) != 0) [[unlikely]]
-    os::fatal(kFreedTwice, block);
+    die(kFreedTwice, block);
   if (!is_zero(block, sizeof(Block))) [[unlikely]]
-    os::fatal(is_marked(0, block) ? kFreedTwice : kWrittenAfterFree, block);
+    die(is_marked(0, block) ? kFreedTwice : kWrittenAfterFree, block);
   Shared::release(block);
 }
 
@@ -224,7 +224,7 @@ void leave(void* block) {
 // A block that is in use and has so much room comes back.
 [[gnu::always_inline]] inline void release_small(SizeClass c, void* block, uint8_t* state, size_t room) {
   if (!canary_stands(block, room)) [[unlikely]]
-    os::fatal(kWrittenBehind, block);
+    die(kWrittenBehind, block);
   store(state, 0);
   if (block_size(c) > kTinyBlock) return release_larger(c, block);
   set_zero(block, kZeroes ? block_size(c) : sizeof(Block));
@@ -242,13 +242,13 @@ bool same_size(SizeClass c, size_t room, size_t bytes) {
   if (is_empty_block(block)) return free_empty(block);
   Granule* head = find_or_die(block);
   if (head->kind == Kind::kSpan) {
-    if (bytes != 0 && bytes != room_of_span(head)) os::fatal(kOtherSize, block);
+    if (bytes != 0 && bytes != room_of_span(head)) die(kOtherSize, block);
     return harden::free_span(head);
   }
   const SizeClass c = head->size_class;
   uint8_t* const state = state_of(block);
   const size_t room = live_room(c, block, state);
-  if (bytes != 0 && !same_size(c, room, bytes)) os::fatal(kOtherSize, block);
+  if (bytes != 0 && !same_size(c, room, bytes)) die(kOtherSize, block);
   release_small(c, block, state, room);
 }
 
@@ -284,7 +284,7 @@ void Hardened::release(void* block) noexcept {
 
 void Hardened::release_checked(void* block, size_t bytes, size_t alignment) noexcept {
   if (alignment > 0 && reinterpret_cast<uintptr_t>(block) % alignment != 0) [[unlikely]]
-    os::fatal(kOtherAlignment, block);
+    die(kOtherAlignment, block);
   Granule* const slab = slab_at(block);
   if (slab == nullptr) [[unlikely]]
     return release_other(block, bytes);
@@ -292,7 +292,7 @@ void Hardened::release_checked(void* block, size_t bytes, size_t alignment) noex
   uint8_t* const state = state_in_first(block);
   const size_t room = live_room(c, block, state);
   if (room != bytes && bytes != 0 && !same_size(c, room, bytes)) [[unlikely]]
-    os::fatal(kOtherSize, block);
+    die(kOtherSize, block);
   release_small(c, block, state, room);
 }
 
@@ -318,7 +318,7 @@ bool Hardened::refit(void* block, size_t bytes) {
   if (bytes > most || bytes < most / 2) return false;
   uint8_t* const state = state_of(block);
   const size_t room = live_room(c, block, state);
-  if (!canary_stands(block, room)) os::fatal(kWrittenBehind, block);
+  if (!canary_stands(block, room)) die(kWrittenBehind, block);
   memset(static_cast<char*>(block) + room, 0, kCanaryBytes);
   const uint8_t now = state_for(c, bytes);
   store(state, now);

@@ -10,6 +10,7 @@
 #include "core/arena.h"
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/die.h"
 #include "core/purger.h"
 #include "core/runs.h"
 #include "core/span.h"
@@ -298,9 +299,9 @@ Live live_or_die(const void* address) {
     c = head->size_class;
     word = support::map_word(address);
   }
-  if (within >= support::end_in(word)) os::fatal(kNoBlock, address);
+  if (within >= support::end_in(word)) die(kNoBlock, address);
   const uint64_t key = support::key_in(word);
-  if (is_marked(key, address)) os::fatal(kFreedTwice, address);
+  if (is_marked(key, address)) die(kFreedTwice, address);
   return {c, key};
 }
 

@@ -47,6 +47,7 @@ struct Offload {
   [[gnu::noinline]] static void release_slow(void* block) noexcept;
   template <void* slow(size_t) = allocate_slow>
   static void* allocate(size_t bytes);
+  template <void elsewhere(void*) = release_slow>
   static void release(void* block) noexcept;
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
@@ -73,10 +74,11 @@ template <void* slow(size_t)>
   return unmarked(block);
 }
 
+template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Offload::release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
   if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
-    return known_as_shared() ? Shared::release(address) : release_slow(address);
+    return known_as_shared() ? Shared::release<elsewhere>(address) : elsewhere(address);
   const uint64_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_in(word));
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);

@@ -11,6 +11,7 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/die.h"
 #include "core/purger.h"
 #include "core/runs.h"
 #include "core/span.h"
@@ -200,7 +201,7 @@ void release_remote(Granule* slab, Block* block) {
   mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
   if (thread_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
-  if (!thread_heap->outbox.add(slab, block, ToHeaps{})) os::fatal(kFreedTwice, block);
+  if (!thread_heap->outbox.add(slab, block, ToHeaps{})) die(kFreedTwice, block);
 }
 
 void* allocate_small(SizeClass c) {

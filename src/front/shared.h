@@ -52,6 +52,7 @@ struct Shared {
   [[gnu::noinline]] static void release_slow(void* block) noexcept;
   template <void* slow(size_t) = allocate_slow>
   static void* allocate(size_t bytes);
+  template <void elsewhere(void*) = release_slow>
   static void release(void* block) noexcept;
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
@@ -75,8 +76,9 @@ template <void* slow(size_t)>
   return allocate_from<slow>(thread_heap->free, bytes);
 }
 
+template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Shared::release(void* address) noexcept {
-  release_within<release_slow>(
+  release_within<release_slow, elsewhere>(
       primary.reach, address, [](uint64_t key) { return owner_in(key) == thread_number; }, [] { return thread_heap; });
 }
 

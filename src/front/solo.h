@@ -37,6 +37,7 @@ struct Solo {
   [[gnu::noinline]] static void release_slow(void* block) noexcept;
   template <void* slow(size_t) = allocate_slow>
   static void* allocate(size_t bytes);
+  template <void elsewhere(void*) = release_slow>
   static void release(void* block) noexcept;
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
@@ -55,8 +56,9 @@ template <void* slow(size_t)>
   return allocate_from<slow>(alone.free, bytes);
 }
 
+template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
-  release_within<release_slow>(
+  release_within<release_slow, elsewhere>(
       alone.reach, address, [](uint64_t) { return true; }, [] { return alone.heap; });
 }
 

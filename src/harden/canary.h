@@ -14,8 +14,6 @@
 
 namespace annex::harden {
 
-inline constexpr char kWrittenBehind[] = "a block written to behind its end:";
-
 inline uint64_t canary_of(const void* block) {
   return std::rotl(SealedWords::seal_of(static_cast<const Block*>(block)), 13) | 1;
 }

@@ -6,10 +6,10 @@
 
 #include "core/arena.h"
 #include "core/block.h"
+#include "core/die.h"
 #include "core/runs.h"
 #include "harden/live_blocks.h"
 #include "os/lock.h"
-#include "os/message.h"
 #include "os/pages.h"
 
 namespace annex::harden {
@@ -29,7 +29,7 @@ char* make_place() {
   Granule* head = take_span_run(kGranules, 1, kBytes, &clean);
   if (head == nullptr) return nullptr;
   char* made = start_of(head);
-  head->asked = 0;
+  head->span.asked = 0;
   os::forbid(made, kBytes);
   char* there = nullptr;
   if (place.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
@@ -41,7 +41,7 @@ char* make_place() {
 }
 
 void count(ptrdiff_t change) {
-  std::atomic_ref<size_t>(granule_of(place.load(std::memory_order_relaxed))->asked)
+  std::atomic_ref<size_t>(granule_of(place.load(std::memory_order_relaxed))->span.asked)
       .fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
 }
 
@@ -68,13 +68,13 @@ bool is_empty_block(const void* address) {
 }
 
 void check_empty(const void* block) {
-  if (reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0) os::fatal(kIntoABlock, block);
-  if (state(block).load(std::memory_order_relaxed) == 0) os::fatal(kFreedTwice, block);
+  if (reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0) die(kIntoABlock, block);
+  if (state(block).load(std::memory_order_relaxed) == 0) die(kFreedTwice, block);
 }
 
 void free_empty(void* block) {
   check_empty(block);
-  if (state(block).exchange(0, std::memory_order_relaxed) == 0) os::fatal(kFreedTwice, block);
+  if (state(block).exchange(0, std::memory_order_relaxed) == 0) die(kFreedTwice, block);
   count(-1);
 }
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/commitment.h"
+#include "core/die.h"
 #include "core/runs.h"
 #include "harden/canary.h"
-#include "os/message.h"
 #include "os/pages.h"
 
 namespace annex::harden {
@@ -23,8 +23,8 @@ constexpr size_t kLookedAt = 1024;
 // What the program may use, and the canary.
 size_t open_bytes(const Granule* head) { return size_t{head->length} * kGranule; }
 bool is_zeroed(const Granule* head) { return open_bytes(head) <= kZeroedSpan; }
-bool has_guards(const Granule* head) { return head->before > 0; }
-bool has_canary(const Granule* head) { return open_bytes(head) - head->asked >= kCanaryBytes; }
+bool has_guards(const Granule* head) { return head->span.before > 0; }
+bool has_canary(const Granule* head) { return open_bytes(head) - head->span.asked >= kCanaryBytes; }
 
 // The span and its guards.
 struct Range {
@@ -32,7 +32,7 @@ struct Range {
   size_t bytes;
 };
 Range before(const Granule* head) {
-  const size_t bytes = head->before * kGranule;
+  const size_t bytes = head->span.before * kGranule;
   return {start_of(head) - bytes, bytes};
 }
 Range whole(const Granule* head) {
@@ -41,12 +41,12 @@ Range whole(const Granule* head) {
 }
 
 void set_room(Granule* head, size_t bytes) {
-  head->asked = bytes;
+  head->span.asked = bytes;
   if (has_canary(head)) set_canary(start_of(head), bytes);
 }
 void check_canary(const Granule* head) {
   const char* const start = start_of(head);
-  if (has_canary(head) && !canary_stands(start, head->asked)) os::fatal(kWrittenBehind, start);
+  if (has_canary(head) && !canary_stands(start, head->span.asked)) die(kWrittenBehind, start);
 }
 
 // Spans that are freed, in the order in which they were.
@@ -135,7 +135,7 @@ constinit Ready ready;
 
 // One that has waited is nobody's.
 void end_waiting(Granule* head, Kind kind) {
-  if (std::atomic_ref<Kind>(head->kind).exchange(kind) != Kind::kSpanWaits) os::fatal(kFreedTwice, start_of(head));
+  if (std::atomic_ref<Kind>(head->kind).exchange(kind) != Kind::kSpanWaits) die(kFreedTwice, start_of(head));
 }
 
 void let_go(Granule* head) {
@@ -163,7 +163,7 @@ Granule* take_waiting(uint32_t length) {
   }
   end_waiting(head, Kind::kSpan);
   const char* const end = start + (small ? kLookedAt : 0);
-  if (std::any_of(start, const_cast<char*>(end), [](char c) { return c != 0; })) os::fatal(kWrittenAfterFree, start);
+  if (std::any_of(start, const_cast<char*>(end), [](char c) { return c != 0; })) die(kWrittenAfterFree, start);
   return head;
 }
 
@@ -198,14 +198,13 @@ void* allocate_span(size_t bytes, size_t alignment) {
 }
 
 void free_span(Granule* head) {
-  if (std::atomic_ref<Kind>(head->kind).exchange(Kind::kSpanWaits) != Kind::kSpan)
-    os::fatal(kFreedTwice, start_of(head));
+  if (std::atomic_ref<Kind>(head->kind).exchange(Kind::kSpanWaits) != Kind::kSpan) die(kFreedTwice, start_of(head));
   check_canary(head);
   char* const start = start_of(head);
   const size_t open = open_bytes(head);
   const bool small = is_zeroed(head) && has_guards(head);
   if (small) {
-    memset(start, 0, std::min(head->asked + kCanaryBytes, open));
+    memset(start, 0, std::min(head->span.asked + kCanaryBytes, open));
   } else if (!has_guards(head) || !os::discard(start, open)) {
     // No mapping is left, or what is unreadable might not be to be had again: it goes back at once.
     const Range range = whole(head);
@@ -230,7 +229,7 @@ void free_span(Granule* head) {
 bool resize_span(Granule* head, size_t bytes) {
   check_canary(head);
   if (bytes > open_bytes(head) || bytes < open_bytes(head) / 2) return false;
-  if (has_canary(head)) memset(start_of(head) + head->asked, 0, kCanaryBytes);
+  if (has_canary(head)) memset(start_of(head) + head->span.asked, 0, kCanaryBytes);
   set_room(head, bytes);
   return true;
 }

@@ -30,7 +30,7 @@ void free_span(Granule* head);
 // In place; false where that can't be done.
 bool resize_span(Granule* head, size_t bytes);
 
-inline size_t room_of_span(const Granule* head) { return head->asked; }
+inline size_t room_of_span(const Granule* head) { return head->span.asked; }
 
 // Those that wait go back to the arena. False where there are none.
 bool let_go_of_spans();

@@ -26,12 +26,12 @@ namespace {
       region.kind = ANNEX_REGION_SLAB;
       region.block_size = kMinAlignment;
       region.blocks = size_t{head->length} * kGranule / kMinAlignment;
-      region.used = head->asked;
+      region.used = head->span.asked;
       break;
     case Kind::kSpan:
       *granules = head->length;
       region.kind = ANNEX_REGION_SPAN;
-      region.block_size = head->bytes;
+      region.block_size = head->span.bytes;
       region.blocks = region.used = 1;
       break;
     default:

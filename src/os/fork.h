@@ -13,7 +13,8 @@
 //   3. which heaps there are      solo and shared: pool_lock     offload: exit_key_lock, the support core's lock
 //   4. heaps, newest first        solo and shared: each heap's   offload: the orphans', each client's
 //   5. the support threads' CPUs                                 offload: the CPU pool's
-//   6. arena_lock, at a moment when no run is being given back or populated with the lock let go
+//   6. that of sampled blocks
+//   7. arena_lock, at a moment when no run is being given back or populated with the lock let go
 #pragma once
 
 #include <cstdint>

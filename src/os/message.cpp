@@ -3,50 +3,12 @@
 
 #include <unistd.h>
 
-#include <cerrno>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
+
+#include "os/call_stack.h"
 
 namespace annex::os {
-
-Text& Text::append(const char* text, size_t length) {
-  for (size_t i = 0; i < length; ++i, ++size_) {
-    if (size_ < capacity_) buffer_[size_] = text[i];
-  }
-  return *this;
-}
-
-Text& Text::operator<<(const char* text) { return append(text, strlen(text)); }
-
-Text& Text::operator<<(uint64_t number) {
-  char digits[20];
-  size_t at = sizeof digits;
-  do {
-    digits[--at] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number != 0);
-  return append(digits + at, sizeof digits - at);
-}
-
-Text& Text::hex(uint64_t number) {
-  *this << "0x";
-  int shift = 60;
-  while (shift > 0 && (number >> shift) == 0) shift -= 4;
-  for (; shift >= 0; shift -= 4) append(&"0123456789abcdef"[(number >> shift) & 15], 1);
-  return *this;
-}
-
-void write_all(int descriptor, const char* data, size_t length) {
-  const int saved = errno;
-  while (length > 0) {
-    const ssize_t written = write(descriptor, data, length);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    data += written;
-    length -= static_cast<size_t>(written);
-  }
-  errno = saved;
-}
 
 void warn(const char* what, const char* detail) {
   char buffer[512];
@@ -56,12 +18,15 @@ void warn(const char* what, const char* detail) {
   write_all(STDERR_FILENO, buffer, text.stored() + 1);
 }
 
-void fatal(const char* what, const void* address) {
+void fatal(const char* what, const void* address, const char* detail) {
   char buffer[256];
   Text text(buffer, sizeof buffer);
   text << "annex: " << what << " ";
-  text.hex(reinterpret_cast<uintptr_t>(address)) << "\n";
+  text.hex(reinterpret_cast<uintptr_t>(address)) << detail << "\n";
   write_all(STDERR_FILENO, buffer, text.stored());
+  CallStack here;
+  here.take();
+  here.print("  here:");
   abort();
 }
 

@@ -1,40 +1,17 @@
 // Messages of the library: one line on standard error, built without allocating.
 //
-// Synchronization: none needed; every message is one write(2).
+// Synchronization: none needed; every line is one write(2).
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "os/text.h"
 
 namespace annex::os {
-
-// Text in a fixed buffer. What does not fit is cut off, but size() goes on counting, as snprintf does.
-class Text {
- public:
-  Text(char* buffer, size_t capacity) : buffer_(buffer), capacity_(capacity) {}
-
-  Text& operator<<(const char* text);
-  Text& operator<<(uint64_t number);
-  Text& hex(uint64_t number);
-  Text& append(const char* text, size_t length);
-
-  size_t size() const { return size_; }
-  size_t stored() const { return size_ < capacity_ ? size_ : capacity_; }
-  const char* data() const { return buffer_; }
-
- private:
-  char* buffer_;
-  size_t capacity_;
-  size_t size_ = 0;
-};
-
-// Writes the whole buffer to the descriptor, retrying short and interrupted writes. Keeps errno.
-void write_all(int descriptor, const char* data, size_t length);
 
 // "annex: <what>" and a newline on standard error.
 void warn(const char* what, const char* detail = "");
 
-// "annex: <what> 0x<address>", then abort(). The one way out when the heap can no longer be trusted.
-[[noreturn, gnu::cold, gnu::noinline]] void fatal(const char* what, const void* address);
+// "annex: <what> 0x<address><detail>", with ANNEX_BACKTRACE=1 the call stack, then abort(). The one way out when the
+// heap can no longer be trusted.
+[[noreturn, gnu::cold, gnu::noinline]] void fatal(const char* what, const void* address, const char* detail = "");
 
 }  // namespace annex::os

@@ -114,6 +114,8 @@ void parse_environment() {
   auto& stats = options.stats;
   auto& stats_file = options.stats_file;
   auto& verbose = options.verbose;
+  auto& sample = options.sample;
+  auto& backtrace = options.backtrace;
   auto& protocol = options.protocol;
   auto& support_cores = options.support_cores;
   auto& support_cpus = options.support_cpus;

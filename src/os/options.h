@@ -26,6 +26,8 @@ struct Options {
   CpuSet support_cpus;       // none: the library chooses
   Background background = Background::kAuto;
   bool verbose = false;
+  size_t sample = 0;  // blocks a second, at most
+  bool backtrace = false;
   const char* stats_file = "";
 };
 

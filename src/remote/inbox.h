@@ -24,8 +24,8 @@
 
 #include <atomic>
 
+#include "core/die.h"
 #include "core/granule.h"
-#include "os/message.h"
 #include "remote/batch.h"
 #include "remote/message.h"
 #include "remote/steps.h"
@@ -113,7 +113,7 @@ class BasicInbox {
     while (carrier != nullptr) {
       Granule* const slab = slab_of(carrier);
       if (slab == nullptr || !heap.owns(slab)) [[unlikely]]
-        os::fatal(kOverwritten, carrier);
+        die(kOverwritten, carrier);
       Block* const next = next_message(carrier);  // before act: then the carrier may be another message's
       act(slab, chain_of(carrier, start_of_slab(slab)));
       carrier = next;
@@ -127,7 +127,7 @@ class BasicInbox {
     const uint32_t before = add(slab, slab_start, chain);
     const uint32_t count = before + chain.count;
     if (count > capacity) [[unlikely]]
-      os::fatal(kFreedTwice, chain.first);
+      die(kFreedTwice, chain.first);
     bool posted = before == 0;
     if (posted) post(slab);
     if (count == capacity) [[unlikely]]

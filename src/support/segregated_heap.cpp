@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/die.h"
 #include "core/span.h"
 #include "support/side_tables.h"
 
@@ -71,13 +72,13 @@ template <bool kHasMagic>
     const uint64_t product = offset * magic;  // support/side_tables.h
     const bool misaligned = kHasMagic ? static_cast<uint32_t>(product) >= magic : offset % size != 0;
     if (misaligned) [[unlikely]]
-      os::fatal(kIntoABlock, *next);
+      die(kIntoABlock, *next);
     const size_t index = kHasMagic ? product >> 32 : offset / size;
     const size_t at = index / kWord;
     const uint64_t before = words[at];
     const uint64_t after = before | uint64_t{1} << (index % kWord);
     if (after == before) [[unlikely]]
-      os::fatal(kFreedTwice, *next);
+      die(kFreedTwice, *next);
     words[at] = after;
     first = std::min(first, at);
   }
@@ -121,7 +122,7 @@ Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
   const uint32_t taken =
       slab_magic(slab->size_class) != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
   if (taken == 0) [[unlikely]]  // the caller has seen that it is the slab's
-    os::fatal(kIntoABlock, blocks[0]);
+    die(kIntoABlock, blocks[0]);
   settle(slab, taken);
   return taken;
 }

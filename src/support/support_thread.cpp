@@ -7,8 +7,8 @@
 #include <ctime>
 #include <utility>
 
-#include "core/commitment.h"
 #include "core/fault_ahead.h"
+#include "core/purge.h"
 #include "os/clock.h"
 #include "os/cpus.h"
 #include "os/system_call.h"

@@ -125,12 +125,14 @@ class Trials {
   }
 
  private:
+  // What is wrong, the address, and perhaps what lies there.
   bool one_clear_line() const {
     char address[32];
-    snprintf(address, sizeof address, " %p\n", record_->address);
-    const std::string tail = address;
+    snprintf(address, sizeof address, ": %p", record_->address);
+    const size_t at = words_.find(address);
+    const std::string behind = at == std::string::npos ? "" : words_.substr(at + strlen(address));
     return words_.compare(0, 7, "annex: ") == 0 && std::count(words_.begin(), words_.end(), '\n') == 1 &&
-           words_.size() > tail.size() && words_.compare(words_.size() - tail.size(), tail.size(), tail) == 0;
+           (behind == "\n" || (behind.compare(0, 2, " (") == 0 && behind.find(")\n") == behind.size() - 2));
   }
 
   int record_file_;

@@ -1,10 +1,10 @@
 """Runs a real program's work on the C library's allocator and then on Annex, and compares what came out.
 
 A test file defines work(on), which starts programs through `on` and returns its results by name; main(work) does
-the rest. Both passes see the same paths, so outputs that name files agree too. A pass on Annex counts only where
-Annex is proved to have served: the library writes its statistics as each process exits, and a server is looked at
-in /proc while it runs. Exit status: 0 passed, 1 failed, 77 a program is not installed (an error where
-ANNEX_REQUIRE_ALL is set).
+the rest: once for the C library's allocator, then for each flavour. All passes see the same paths, so outputs that
+name files agree too. A pass on Annex counts only where Annex is proved to have served: the library writes its
+statistics as each process exits, and a server is looked at in /proc while it runs. Exit status: 0 passed, 1 failed, 77
+a program is not installed (an error where ANNEX_REQUIRE_ALL is set).
 """
 
 import argparse
@@ -201,31 +201,45 @@ def main(work, programs=(), processes=1):
     """Runs the test. `programs` must be installed; at least `processes` processes must have been served by Annex."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, required=True, help="directory of the libraries")
-    parser.add_argument("--flavour", choices=LIBRARIES, required=True)
+    parser.add_argument("--flavours", choices=LIBRARIES, nargs="+", required=True)
     arguments = parser.parse_args()
     missing = [program for program in programs if shutil.which(program, path=PATH) is None]
     if missing:
         print(f"not installed: {' '.join(missing)} (tools/install-deps tools/apt.txt tools/apt-test.txt)")
         sys.exit(1 if os.environ.get("ANNEX_REQUIRE_ALL") else SKIPPED)
-    library = (arguments.build / LIBRARIES[arguments.flavour]).resolve()
+    failed = False
     with tempfile.TemporaryDirectory(prefix="annex-real-", ignore_cleanup_errors=True) as scratch:
+
+        def results(name, library):
+            on = On(name, library, Path(scratch))
+            started = time.monotonic()
+            found = work(on)
+            print(f"{name}: {time.monotonic() - started:.2f} s")
+            return on, found
+
         try:
-            if not library.exists():
-                raise Failure(f"{library} is not built")
-            passes = []
-            for name, preloaded in (("glibc", None), (arguments.flavour, library)):
-                on = On(name, preloaded, Path(scratch))
-                started = time.monotonic()
-                passes.append(work(on))
-                print(f"{name}: {time.monotonic() - started:.2f} s")
-            expected, got = passes
-            wrong = [difference(key, value, got.get(key)) for key, value in expected.items() if got.get(key) != value]
-            if wrong:
-                raise Failure("\n".join(wrong))
-            served = on.served()
-            if served < processes:
-                raise Failure(f"void: {served} processes ran on the library, at least {processes} expected")
+            _, expected = results("glibc", None)
         except Failure as failure:
             print(f"FAILED {failure}")
             sys.exit(1)
+        for flavour in arguments.flavours:
+            try:
+                library = (arguments.build / LIBRARIES[flavour]).resolve()
+                if not library.exists():
+                    raise Failure(f"{library} is not built")
+                compare(*results(flavour, library), expected, processes)
+            except Failure as failure:
+                print(f"FAILED {failure}")
+                failed = True
+    sys.exit(1 if failed else 0)
+
+
+def compare(on, got, expected, processes):
+    """What came out is what is expected, and it was on Annex that it did."""
+    wrong = [difference(key, value, got.get(key)) for key, value in expected.items() if got.get(key) != value]
+    if wrong:
+        raise Failure(f"on {on.name}: " + "\n".join(wrong))
+    served = on.served()
+    if served < processes:
+        raise Failure(f"on {on.name}: void: {served} processes ran on the library, at least {processes} expected")
     print(f"{len(expected)} results equal; processes served by Annex: {served}, seen in /proc: {on.seen_in_maps}")

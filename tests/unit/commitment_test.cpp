@@ -7,6 +7,7 @@
 
 #include "consistency.h"
 #include "core/block.h"
+#include "core/purge.h"
 #include "core/runs.h"
 #include "core/span.h"
 #include "os/clock.h"
@@ -28,7 +29,7 @@ Granule* span(uint32_t granules) {
 void make_all_due() {
   os::Guard guard(arena_lock);
   os::options.purge_delay_ms = 20 * 1000;
-  for (Granule* run = commitment.oldest; run != nullptr; run = run->newer) run->freed_ms -= 20 * 1000;
+  for (Granule* run = commitment.oldest; run != nullptr; run = run->age.newer) run->age.freed_ms -= 20 * 1000;
 }
 
 class CommitmentTest : public ::testing::Test {
@@ -124,7 +125,7 @@ TEST_F(CommitmentTest, ARunIsNotDueBeforeItWasFreed) {
   {
     os::Guard guard(arena_lock);
     // The clock was read before another thread freed it, and then this one waited for the lock.
-    give_back_due(commitment.oldest->freed_ms - 1, 64 * kMiB);
+    give_back_due(commitment.oldest->age.freed_ms - 1, 64 * kMiB);
   }
   EXPECT_EQ(commitment.dirty, dirty);
   test::expect_consistent();
@@ -243,6 +244,65 @@ TEST_F(CommitmentTest, PurgeAllLeavesNothingDirty) {
   EXPECT_GT(purge_all(), 0u);
   EXPECT_EQ(commitment.dirty, 0u);
   EXPECT_EQ(purge_all(), 0u);
+}
+
+// --- decisions, of books that no memory is behind
+// ---------------------------------------------------------------------
+
+class Books : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_.live = commitment.live;
+    before_.dirty = commitment.dirty;
+    before_.peak = commitment.peak;
+    before_.keepers = commitment.keepers;
+  }
+  void TearDown() override {
+    commitment.live = before_.live;
+    commitment.dirty = before_.dirty;
+    commitment.peak = before_.peak;
+    commitment.keepers = before_.keepers;
+    os::options.purge_delay_ms = 1000;
+  }
+
+ private:
+  Commitment before_;
+};
+
+TEST_F(Books, WhatGrowthGivesBack) {
+  commitment.live = 80 * kMiB;
+  commitment.dirty = 30 * kMiB;
+  commitment.peak = 110 * kMiB;
+  EXPECT_EQ(growth_excess(0), 0u);         // no more than there was before
+  EXPECT_EQ(growth_excess(1), kHugePage);  // a byte above: in whole pieces
+  EXPECT_EQ(growth_excess(10 * kMiB), 10 * kMiB);
+  EXPECT_EQ(growth_excess(50 * kMiB), 20 * kMiB);  // an eighth of live stays
+  commitment.live = 8 * kMiB;
+  commitment.dirty = 2 * kMiB;
+  EXPECT_EQ(growth_excess(1000 * kMiB), 0u);  // that little stays in any case
+}
+
+TEST_F(Books, GrowthWaitsForAKeeperThatKeepsUp) {
+  commitment.live = 80 * kMiB;
+  commitment.dirty = 20 * kMiB;
+  EXPECT_FALSE(growth_can_wait());
+  commitment.keepers = 1;
+  EXPECT_TRUE(growth_can_wait());
+  commitment.dirty = 21 * kMiB;
+  EXPECT_FALSE(growth_can_wait());
+}
+
+TEST_F(Books, WhatIsDue) {
+  Granule run{};
+  run.age.freed_ms = 5000;
+  os::options.purge_delay_ms = 1000;
+  EXPECT_FALSE(is_due(&run, 5999));
+  EXPECT_TRUE(is_due(&run, 6000));
+  EXPECT_FALSE(is_due(&run, 4000));  // freed after the clock was read
+  os::options.purge_delay_ms = 0;
+  EXPECT_TRUE(is_due(&run, 5000));
+  os::options.purge_delay_ms = -1;
+  EXPECT_FALSE(is_due(&run, 1u << 30));
 }
 
 }  // namespace

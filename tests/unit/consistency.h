@@ -38,7 +38,7 @@ inline const char* broken_invariant() {
         case Kind::kSpan:
           length = run->length;
           ANNEX_HOLDS(run->limit == 0u);
-          ANNEX_HOLDS(run->bytes <= length * kGranule);
+          ANNEX_HOLDS(run->span.bytes <= length * kGranule);
           if (length > 1) {
             ANNEX_HOLDS(run[length - 1].kind == Kind::kSpanTail);
           }
@@ -69,8 +69,8 @@ inline const char* broken_invariant() {
   ANNEX_HOLDS(dirty * kGranule == commitment.dirty);
   size_t in_age_list = 0;
   const Granule* older = nullptr;
-  for (const Granule* run = commitment.oldest; run != nullptr; older = run, run = run->newer) {
-    ANNEX_HOLDS(run->older == older);
+  for (const Granule* run = commitment.oldest; run != nullptr; older = run, run = run->age.newer) {
+    ANNEX_HOLDS(run->age.older == older);
     ANNEX_HOLDS(run->kind == Kind::kFree);
     ANNEX_HOLDS(run->dirty);
     ++in_age_list;

@@ -47,6 +47,10 @@ TEST(Options, GoodValues) {
   expect(
       "ANNEX_SUPPORT_CPU", "2,5-7", [](auto& o) { return o.support_cpus.count() == 4 && o.support_cpus.has(6); }, "^$");
   expect(
+      "ANNEX_SAMPLE", "100", [](auto& o) { return o.sample == 100; }, "^$");
+  expect(
+      "ANNEX_BACKTRACE", "1", [](auto& o) { return o.backtrace; }, "^$");
+  expect(
       "ANNEX_VERBOSE", "", [](auto& o) { return !o.verbose; }, "^$");
 }
 

@@ -279,7 +279,7 @@ Scheduler::Scenario* make_world(const Plan& plan) { return new World(plan); }
 }  // namespace test
 
 // Where the library would end the process.
-void os::fatal(const char* what, const void*) {
+void die(const char* what, const void*) {
   test::Scheduler::fail(what);
   test::Scheduler::stop_thread();
 }

@@ -1,0 +1,143 @@
+// What goes back to the system: see purge.h.
+#include "core/purge.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "core/arena.h"
+#include "core/commitment.h"
+#include "os/clock.h"
+#include "os/fork.h"
+#include "os/helper_thread.h"
+#include "os/options.h"
+#include "os/pages.h"
+
+namespace annex {
+
+namespace {
+
+// Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
+// the system can't.
+size_t purge_oldest(size_t at_most) {
+  Granule* run = commitment.oldest;
+  Arena& arena = *arena_of(run);
+  const uint32_t granules = static_cast<uint32_t>(std::min<size_t>(run->length, (at_most + kGranule - 1) / kGranule));
+  const size_t bytes = size_t{granules} * kGranule;
+  run = arena.take_for_purge(run, granules);
+  ++commitment.purging;
+  arena_lock.unlock();
+  const bool purged = os::purge(arena.start_of(run), bytes);
+  arena_lock.lock();
+  --commitment.purging;
+  if (!purged) {
+    // Locked in memory (mlock): it stays resident, and what it holds is not zero. Kept as dirty, as if just freed.
+    arena.put_dirty(run, granules, os::now_ms());
+    return 0;
+  }
+  arena.put_clean(run, granules);
+  commitment.purged_total += bytes;
+  return bytes;
+}
+
+// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry, nor more
+// than `budget`.
+template <class Choose>
+size_t purge_while(Choose choose, size_t budget = SIZE_MAX) {
+  size_t total = 0;
+  budget = std::min(budget, commitment.dirty);
+  while (commitment.oldest != nullptr && budget > 0) {
+    const size_t wanted = std::min(choose(), budget);
+    if (wanted == 0) break;
+    const size_t purged = purge_oldest(wanted);
+    if (purged == 0) break;
+    total += purged;
+    budget -= std::min(budget, purged);
+  }
+  return total;
+}
+
+void purge_expired(uint64_t now, size_t budget = SIZE_MAX) {
+  purge_while([now] { return is_due(commitment.oldest, now) ? SIZE_MAX : 0; }, budget);
+}
+
+size_t apply_growth_rule(size_t bytes, size_t budget = SIZE_MAX) {
+  return purge_while([bytes] { return growth_excess(bytes); }, budget);
+}
+
+}  // namespace
+
+void give_back_due(uint64_t now_ms, size_t bytes) {
+  if (!something_may_be_due()) return;
+  purge_expired(now_ms, os::options.purge_delay_ms == 0 ? SIZE_MAX : std::max(kHugePage, bytes));
+}
+
+void before_growth(size_t bytes) {
+  if (os::options.purge_delay_ms < 0) return;
+  if (growth_can_wait()) {
+    commitment.growth_left.store(true, std::memory_order_relaxed);
+  } else {
+    apply_growth_rule(bytes);
+  }
+}
+
+size_t purge_all_locked() {
+  return purge_while([] { return SIZE_MAX; });
+}
+
+void keeper_comes() {
+  os::Guard guard(arena_lock);
+  ++commitment.keepers;
+}
+
+void keeper_leaves() {
+  os::Guard guard(arena_lock);
+  --commitment.keepers;
+  purge_expired(os::now_ms());
+}
+
+void purge_due() {
+  os::Guard guard(arena_lock);
+  purge_expired(os::now_ms(), kHugePage);
+}
+
+long purge_and_wait_ms(bool* small) {
+  os::Guard guard(arena_lock);
+  const uint64_t now = os::now_ms();
+  if (commitment.keepers == 0) purge_expired(now);
+  const bool was_small = *small;
+  *small = commitment.live + commitment.dirty < kDirtySlack;
+  if (*small && was_small) {
+    commitment.purger_runs = false;
+    return -1;
+  }
+  const uint64_t since = commitment.oldest != nullptr ? commitment.oldest->age.freed_ms : now;
+  return static_cast<long>(since) + os::options.purge_delay_ms - static_cast<long>(now);
+}
+
+bool purge_after_growth() {
+  if (!commitment.growth_left.load(std::memory_order_relaxed)) return false;
+  os::Guard guard(arena_lock);
+  const bool more = apply_growth_rule(0, kHugePage) > 0;
+  commitment.growth_left.store(more, std::memory_order_relaxed);
+  return more;
+}
+
+void purge_before_fork() {
+  arena_lock.lock();
+  while (commitment.purging > 0) {
+    arena_lock.unlock();
+    sched_yield();
+    arena_lock.lock();
+  }
+  os::fork.keep(arena_lock);
+}
+
+void purge_after_fork() {
+  commitment.keepers = 0;
+  commitment.purger_runs = false;
+  commitment.purger_wanted.store(false, std::memory_order_relaxed);
+  os::forget_helpers_after_fork();
+}
+
+}  // namespace annex

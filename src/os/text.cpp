@@ -1,0 +1,50 @@
+// Text: see text.h.
+#include "os/text.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace annex::os {
+
+Text& Text::append(const char* text, size_t length) {
+  for (size_t i = 0; i < length; ++i, ++size_) {
+    if (size_ < capacity_) buffer_[size_] = text[i];
+  }
+  return *this;
+}
+
+Text& Text::operator<<(const char* text) { return append(text, strlen(text)); }
+
+Text& Text::operator<<(uint64_t number) {
+  char digits[20];
+  size_t at = sizeof digits;
+  do {
+    digits[--at] = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  return append(digits + at, sizeof digits - at);
+}
+
+Text& Text::hex(uint64_t number) {
+  *this << "0x";
+  int shift = 60;
+  while (shift > 0 && (number >> shift) == 0) shift -= 4;
+  for (; shift >= 0; shift -= 4) append(&"0123456789abcdef"[(number >> shift) & 15], 1);
+  return *this;
+}
+
+void write_all(int descriptor, const char* data, size_t length) {
+  const int saved = errno;
+  while (length > 0) {
+    const ssize_t written = write(descriptor, data, length);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    data += written;
+    length -= static_cast<size_t>(written);
+  }
+  errno = saved;
+}
+
+}  // namespace annex::os

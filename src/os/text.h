@@ -1,0 +1,34 @@
+// Text without allocating, and its way out.
+//
+// Synchronization: none needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace annex::os {
+
+// Text in a fixed buffer. What does not fit is cut off, but size() goes on counting, as snprintf does.
+class Text {
+ public:
+  Text(char* buffer, size_t capacity) : buffer_(buffer), capacity_(capacity) {}
+
+  Text& operator<<(const char* text);
+  Text& operator<<(uint64_t number);
+  Text& hex(uint64_t number);
+  Text& append(const char* text, size_t length);
+
+  size_t size() const { return size_; }
+  size_t stored() const { return size_ < capacity_ ? size_ : capacity_; }
+  const char* data() const { return buffer_; }
+
+ private:
+  char* buffer_;
+  size_t capacity_;
+  size_t size_ = 0;
+};
+
+// Writes the whole buffer to the descriptor, retrying short and interrupted writes. Keeps errno.
+void write_all(int descriptor, const char* data, size_t length);
+
+}  // namespace annex::os

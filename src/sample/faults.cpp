@@ -1,0 +1,113 @@
+// Reports: see faults.h.
+#include "sample/faults.h"
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "os/message.h"
+#include "sample/place.h"
+
+namespace annex::sample {
+
+namespace {
+
+constinit struct sigaction before = {};
+
+// "(8 bytes behind a block of 40 bytes, 0x7f...)"
+void describe(os::Text& text, const char* address, const Page* page) {
+  const char* const block = page->block();
+  const char* const end = block + page->bytes;
+  text << " (";
+  if (address < block) {
+    text << static_cast<uint64_t>(block - address) << " bytes before";
+  } else if (address >= end) {
+    text << static_cast<uint64_t>(address - end) << " bytes behind the end of";
+  } else if (address > block) {
+    text << static_cast<uint64_t>(address - block) << " bytes into";
+  } else {
+    text << "the start of";
+  }
+  text << " a sampled block of " << static_cast<uint64_t>(page->bytes) << " bytes)";
+}
+
+void print(const char* what, const Event& event) {
+  char words[60];
+  os::Text text(words, sizeof words - 1);
+  text << "  " << what << " by thread " << static_cast<uint64_t>(event.thread) << ":";
+  words[text.stored()] = '\0';
+  event.stack.print(words);
+}
+
+// The block that an address in between two pages was meant for: the one on whose side it lies; where that has never
+// been one, the other.
+const Page* nearest(const char* address) {
+  if (const Page* page = page_at(address)) return page;
+  const size_t size = os::page_size();
+  const size_t index = static_cast<size_t>(address - first_page) / size;  // even
+  const bool first_half = static_cast<size_t>(address - first_page) % size < size / 2;
+  const Page* const behind_of = index > 0 ? &pages[index / 2 - 1] : nullptr;
+  const Page* const before_of = index < 2 * kPages ? &pages[index / 2] : nullptr;
+  const auto known = [](const Page* page) { return page != nullptr && page->state != State::kUnused; };
+  if (first_half) return known(behind_of) || !known(before_of) ? behind_of : before_of;
+  return known(before_of) || !known(behind_of) ? before_of : behind_of;
+}
+
+// Whether it was a write: nullptr where the machine doesn't say.
+const char* access_of([[maybe_unused]] const ucontext_t* context, bool freed) {
+#ifdef __x86_64__
+  constexpr greg_t kWrite = 2;
+  const bool write = (context->uc_mcontext.gregs[REG_ERR] & kWrite) != 0;
+  if (freed) return write ? "a write to a freed block:" : "a read of a freed block:";
+  return write ? "a write outside of a block:" : "a read outside of a block:";
+#else
+  return freed ? "a read or write of a freed block:" : "a read or write outside of a block:";
+#endif
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const char* const address = static_cast<const char*>(info->si_addr);
+  if (info->si_code > 0 && contains(address)) {
+    const Page* page = nearest(address);
+    const bool freed = page != nullptr && page->state == State::kFreed;
+    end_process(access_of(static_cast<const ucontext_t*>(context), freed), address, page);
+  }
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
+  // A fault comes again when this returns; what was sent has to be sent again.
+  if (info->si_code <= 0 && before.sa_handler == SIG_IGN) return;
+  sigaction(signal, &before, nullptr);
+  if (info->si_code <= 0) raise(signal);
+}
+
+}  // namespace
+
+void catch_faults() {
+  struct sigaction action = {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &before);
+}
+
+void end_process(const char* what, const void* address, const Page* page) {
+  char line[256];
+  os::Text text(line, sizeof line - 1);
+  text << "annex: " << what << " ";
+  text.hex(reinterpret_cast<uintptr_t>(address));
+  if (page != nullptr && page->state != State::kUnused) describe(text, static_cast<const char*>(address), page);
+  line[text.stored()] = '\n';
+  os::write_all(STDERR_FILENO, line, text.stored() + 1);
+  os::CallStack here;
+  here.take();
+  here.print("  here:");
+  if (page != nullptr && page->state != State::kUnused) {
+    print("allocated", page->allocated);
+    if (page->state == State::kFreed) print("freed", page->freed);
+  }
+  abort();
+}
+
+}  // namespace annex::sample

@@ -1,0 +1,20 @@
+// Where sampled blocks lie, for all who are given an address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace annex::sample {
+
+// Nowhere where there are none. Constant once there is a second thread.
+struct Place {
+  uintptr_t start = 0;
+  size_t bytes = 0;
+};
+extern constinit Place place [[gnu::visibility("hidden")]];
+
+[[gnu::always_inline]] inline bool contains(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) - place.start < place.bytes;
+}
+
+}  // namespace annex::sample

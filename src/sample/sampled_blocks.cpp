@@ -1,0 +1,128 @@
+// Sampled blocks: see sampled_blocks.h.
+#include "sample/sampled_blocks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/die.h"
+#include "core/granule.h"
+#include "os/options.h"
+#include "os/pages.h"
+#include "os/random.h"
+#include "sample/faults.h"
+#include "sample/pages.h"
+
+namespace annex::sample {
+
+constinit std::atomic<uint64_t> next_ms{0};
+constinit os::Lock lock;
+
+namespace {
+
+constexpr unsigned char kBehind = 0xa5;  // what lies between a block and the end of its page
+
+// Under the lock.
+constinit uint64_t chance = 0;
+constinit uint32_t used = 0;  // pages, so far; all others have never been a block's
+constinit Page* first_freed = nullptr;
+constinit Page* last_freed = nullptr;
+
+uint64_t draw() { return os::mixed(chance++); }
+
+// One that has never been a block's, or the one that was freed first.
+Page* take_page() {
+  if (used < kPages) return &pages[used++];
+  Page* page = first_freed;
+  if (page == nullptr) return nullptr;
+  first_freed = page->next;
+  if (first_freed == nullptr) last_freed = nullptr;
+  return page;
+}
+
+void put_page(Page* page) {
+  page->next = nullptr;
+  (last_freed != nullptr ? last_freed->next : first_freed) = page;
+  last_freed = page;
+}
+
+// Whether this thread is the one that takes the next: the times between two are by chance.
+bool takes_turn() {
+  const uint64_t now = os::now_ms();
+  uint64_t seen = next_ms.load(std::memory_order_relaxed);
+  const uint64_t mean = std::max<uint64_t>(1000 / os::options.sample, 1);
+  const uint64_t wait = 1 + os::mixed(seen ^ reinterpret_cast<uintptr_t>(&now)) % (2 * mean - 1);
+  return now >= seen && next_ms.compare_exchange_strong(seen, now + wait, std::memory_order_relaxed);
+}
+
+// A block's page, or the process ends. Under the lock, which is let go of then: a report may take long.
+Page* page_of_live(const void* block) {
+  Page* page = page_at(block);
+  if (page != nullptr && page->state == State::kLive && page->block() == block) return page;
+  lock.unlock();
+  const bool twice = page != nullptr && page->state == State::kFreed && page->block() == block;
+  end_process(twice ? kFreedTwice : kIntoABlock, block, page);
+}
+
+void check_behind(const Page* page) {
+  const char* const end = page->start() + os::page_size();
+  for (const char* at = page->block() + page->bytes; at < end; ++at) {
+    if (static_cast<unsigned char>(*at) == kBehind) continue;
+    lock.unlock();
+    end_process(kWrittenBehind, page->block(), page);
+  }
+}
+
+}  // namespace
+
+void start() {
+  if (os::options.sample == 0 || os::page_size() < kMostBytes || !reserve_pages()) return;
+  chance = os::random_word();
+  catch_faults();
+  // Last, since it lets others in.
+  place = {reinterpret_cast<uintptr_t>(first_page), (2 * kPages + 1) * os::page_size()};
+}
+
+void* allocate(size_t bytes, size_t alignment) {
+  const size_t size = os::page_size();
+  if (alignment > size || !takes_turn()) return nullptr;
+  os::CallStack stack;
+  stack.take();
+  os::Guard guard(lock);
+  Page* page = take_page();
+  if (page == nullptr) return nullptr;
+  if (!os::commit(page->start(), size)) {
+    page->state = State::kFreed;
+    put_page(page);
+    return nullptr;
+  }
+  const bool at_start = draw() % 4 == 0;
+  page->state = State::kLive;
+  page->bytes = bytes;
+  page->offset = at_start ? 0 : round_down(size - bytes, std::max(alignment, kMinAlignment));
+  page->allocated = {stack, gettid()};
+  char* const block = page->block();
+  memset(block + bytes, kBehind, size - page->offset - bytes);
+  return block;
+}
+
+void release(const void* block) {
+  os::CallStack stack;
+  stack.take();
+  os::Guard guard(lock);
+  Page* page = page_of_live(block);
+  check_behind(page);
+  page->state = State::kFreed;
+  page->freed = {stack, gettid()};
+  // Where the system refuses, what is done to it from now on isn't found; it is zero when it is a block again.
+  if (!os::discard(page->start(), os::page_size())) memset(page->start(), 0, os::page_size());
+  put_page(page);
+}
+
+size_t bytes_of(const void* block) {
+  os::Guard guard(lock);
+  return page_of_live(block)->bytes;
+}
+
+}  // namespace annex::sample
