@@ -1,24 +1,24 @@
 # Builds that nobody installs, made when somebody asks for their targets (NAME-shared, NAME-static): with definitions for
-# all of a flavour, or for what stands above the core.
+# the core and all above it, or for what stands above the core.
+function(annex_experiment_above core name front sources)
+  annex_flavour(${name} ${name} ${front} ${core} ${sources} ${ARGN})
+  set_target_properties(${name}-objects ${name}-shared ${name}-static PROPERTIES EXCLUDE_FROM_ALL TRUE)
+endfunction()
 function(annex_experiment name front sources)
   annex_core(${name}-core ${ARGN})
-  annex_flavour(${name} ${name} ${front} ${name}-core ${sources} ${ARGN})
-  set_target_properties(${name}-core ${name}-objects ${name}-shared ${name}-static PROPERTIES EXCLUDE_FROM_ALL TRUE)
-endfunction()
-function(annex_experiment_above name)
-  annex_flavour(${name} ${name} Shared annex-core shared_sources ${ARGN})
-  set_target_properties(${name}-objects ${name}-shared ${name}-static PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  set_target_properties(${name}-core PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  annex_experiment_above(${name}-core ${name} ${front} ${sources} ${ARGN})
 endfunction()
 
 # For the simulator: with markers for Mallacc (os/mallacc_markers.h).
 annex_experiment(annex-marked Shared shared_sources ANNEX_MARKED)
-annex_experiment(annex-solo-marked Solo solo_sources ANNEX_MARKED)
+annex_experiment_above(annex-marked-core annex-solo-marked Solo solo_sources ANNEX_MARKED)
 
 # The other ways in which blocks go to other threads' heaps (remote/channel.h); the default collects batches and sends
 # them by the heap.
-annex_experiment_above(annex-unbatched ANNEX_UNBATCHED)
-annex_experiment_above(annex-by-slab ANNEX_CHANNEL=BySlab)
-annex_experiment_above(annex-by-slab-unbatched ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
+annex_experiment_above(annex-core annex-unbatched Shared shared_sources ANNEX_UNBATCHED)
+annex_experiment_above(annex-core annex-by-slab Shared shared_sources ANNEX_CHANNEL=BySlab)
+annex_experiment_above(annex-core annex-by-slab-unbatched Shared shared_sources ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
 
 # The hardened build with one measure left out (harden/measures.h): what each costs.
 foreach(measure Canaries Zeroing Checks Quarantine)
@@ -32,11 +32,11 @@ list(FILTER unsealed_definitions EXCLUDE REGEX FREE_WORDS)
 annex_experiment(annex-hardened-without-seals Hardened hardened_sources ${unsealed_definitions})
 
 # Other caches of open batches (remote/open_batches.h); the default is 64 sets of 2 ways, of which the longest goes.
-annex_experiment_above(annex-batches-8x2 "ANNEX_BATCHES=OpenBatches<8, 2>")
-annex_experiment_above(annex-batches-16x2 "ANNEX_BATCHES=OpenBatches<16, 2>")
-annex_experiment_above(annex-batches-256x2 "ANNEX_BATCHES=OpenBatches<256, 2>")
-annex_experiment_above(annex-batches-128x1 "ANNEX_BATCHES=OpenBatches<128, 1>")
-annex_experiment_above(annex-batches-32x4 "ANNEX_BATCHES=OpenBatches<32, 4>")
-annex_experiment_above(annex-batches-recent "ANNEX_BATCHES=OpenBatches<64, 2, LeastRecent>")
-annex_experiment_above(annex-batches-random "ANNEX_BATCHES=OpenBatches<64, 2, Random>")
-annex_experiment_above(annex-batches-low-bits "ANNEX_BATCHES=OpenBatches<64, 2, Longest, LowBits>")
+annex_experiment_above(annex-core annex-batches-8x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<8, 2>")
+annex_experiment_above(annex-core annex-batches-16x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<16, 2>")
+annex_experiment_above(annex-core annex-batches-256x2 Shared shared_sources "ANNEX_BATCHES=OpenBatches<256, 2>")
+annex_experiment_above(annex-core annex-batches-128x1 Shared shared_sources "ANNEX_BATCHES=OpenBatches<128, 1>")
+annex_experiment_above(annex-core annex-batches-32x4 Shared shared_sources "ANNEX_BATCHES=OpenBatches<32, 4>")
+annex_experiment_above(annex-core annex-batches-recent Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, LeastRecent>")
+annex_experiment_above(annex-core annex-batches-random Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, Random>")
+annex_experiment_above(annex-core annex-batches-low-bits Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, Longest, LowBits>")

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from annex_lab import allocators, paths
+from annex_lab import allocators, native, paths
 from annex_lab.sim import invariants
 from annex_lab.sim.figures.cli import shared
 from annex_lab.sim.figures.figure import Choice
@@ -37,7 +37,7 @@ def simulate(tmp_path_factory):
             for setting in settings:
                 command += ["--set", setting]
             if options:
-                program = paths.RELEASE / "workloads" / workload
+                program = native.workloads() / workload
                 command += ["--", str(program), "--scale", str(scale), *options]
             else:
                 command += ["--workload", workload, "--scale", str(scale)]

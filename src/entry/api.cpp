@@ -10,6 +10,7 @@
 #include "entry/visibility.h"
 #include "observe/report.h"
 #include "observe/walk.h"
+#include "os/memory_tags.h"
 #include "sample/sampled_blocks.h"
 
 #define ANNEX_STRING_(x) #x
@@ -63,6 +64,7 @@ ANNEX_EXPORT size_t annex_stats_json(char* buffer, size_t size) {
 ANNEX_EXPORT size_t annex_purge(void) { return Front::give_back(); }
 
 ANNEX_EXPORT int annex_owns(const void* address) {
+  address = os::without_tag(address);
   const Arena* arena = arena_of(address);
   if (sample::contains(address)) return true;
   return arena != nullptr && arena->granule_at(address) >= arena->first() && arena->granule_checked(address) != nullptr;

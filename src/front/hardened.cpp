@@ -16,6 +16,7 @@
 #include "harden/guarded_span.h"
 #include "harden/live_blocks.h"
 #include "harden/measures.h"
+#include "harden/tags.h"
 #include "os/fork.h"
 
 namespace annex::front {
@@ -36,8 +37,9 @@ constexpr char kOtherAlignment[] = "a block deleted as one of another alignment:
 
 // Before the first arena is made.
 void prepare() {
-  if (__atomic_load_n(&commit_side_tables, __ATOMIC_RELAXED) == nullptr)
-    __atomic_store_n(&commit_side_tables, &commit_states, __ATOMIC_RELAXED);
+  if (__atomic_load_n(&commit_side_tables, __ATOMIC_RELAXED) != nullptr) return;
+  __atomic_store_n(&commit_side_tables, &commit_states, __ATOMIC_RELAXED);
+  os::enable_memory_tags();
 }
 
 // The slab in which an address lies, where it is one of one granule in the first arena; else nullptr, which says
@@ -94,7 +96,7 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
   const uint8_t now = state_for(c, bytes);
   store(state, now);
   set_canary(block, room_in(c, now));
-  return block;
+  return tagged(block, block_size(c));
 }
 
 [[gnu::noinline]] void* allocate_in(SizeClass c, size_t bytes) {
@@ -136,7 +138,7 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
     die(kWrittenAfterFree, block);
   store(state, static_cast<uint8_t>(size - kCanaryBytes - bytes + 1));
   set_canary(block, bytes);
-  return block;
+  return tagged(block, size);
 }
 
 void* allocate_big(size_t bytes, size_t alignment) {
@@ -221,8 +223,10 @@ void leave(void* block) {
   hold_back(c, block);
 }
 
-// A block that is in use and has so much room comes back.
-[[gnu::always_inline]] inline void release_small(SizeClass c, void* block, uint8_t* state, size_t room) {
+// A block that is in use and has so much room comes back; `pointer` is the program's.
+[[gnu::always_inline]] inline void release_small(SizeClass c, const void* pointer, void* block, uint8_t* state,
+                                                 size_t room) {
+  take_tag(pointer, block, block_size(c));
   if (!canary_stands(block, room)) [[unlikely]]
     die(kWrittenBehind, block);
   store(state, 0);
@@ -237,11 +241,13 @@ bool same_size(SizeClass c, size_t room, size_t bytes) {
 }
 
 // `bytes` as in release_checked.
-[[gnu::noinline]] void release_other(void* block, size_t bytes) {
-  if (block == nullptr) return;
+[[gnu::noinline]] void release_other(void* pointer, size_t bytes) {
+  if (pointer == nullptr) return;
+  void* const block = os::without_tag(pointer);
   if (is_empty_block(block)) return free_empty(block);
   Granule* head = find_or_die(block);
   if (head->kind == Kind::kSpan) {
+    check_tag(pointer, block);
     if (bytes != 0 && bytes != room_of_span(head)) die(kOtherSize, block);
     return harden::free_span(head);
   }
@@ -249,7 +255,7 @@ bool same_size(SizeClass c, size_t room, size_t bytes) {
   uint8_t* const state = state_of(block);
   const size_t room = live_room(c, block, state);
   if (bytes != 0 && !same_size(c, room, bytes)) die(kOtherSize, block);
-  release_small(c, block, state, room);
+  release_small(c, pointer, block, state, room);
 }
 
 }  // namespace
@@ -274,34 +280,38 @@ void* Hardened::allocate_aligned(size_t alignment, size_t bytes) {
   return allocate_big(bytes > 0 ? bytes : 1, alignment);
 }
 
-void Hardened::release(void* block) noexcept {
+void Hardened::release(void* pointer) noexcept {
+  void* const block = os::without_tag(pointer);
   Granule* const slab = slab_at(block);
   if (slab == nullptr) [[unlikely]]
-    return release_other(block, 0);
+    return release_other(pointer, 0);
   uint8_t* const state = state_in_first(block);
-  release_small(slab->size_class, block, state, live_room(slab->size_class, block, state));
+  release_small(slab->size_class, pointer, block, state, live_room(slab->size_class, block, state));
 }
 
-void Hardened::release_checked(void* block, size_t bytes, size_t alignment) noexcept {
+void Hardened::release_checked(void* pointer, size_t bytes, size_t alignment) noexcept {
+  void* const block = os::without_tag(pointer);
   if (alignment > 0 && reinterpret_cast<uintptr_t>(block) % alignment != 0) [[unlikely]]
     die(kOtherAlignment, block);
   Granule* const slab = slab_at(block);
   if (slab == nullptr) [[unlikely]]
-    return release_other(block, bytes);
+    return release_other(pointer, bytes);
   const SizeClass c = slab->size_class;
   uint8_t* const state = state_in_first(block);
   const size_t room = live_room(c, block, state);
   if (room != bytes && bytes != 0 && !same_size(c, room, bytes)) [[unlikely]]
     die(kOtherSize, block);
-  release_small(c, block, state, room);
+  release_small(c, pointer, block, state, room);
 }
 
-Found Hardened::look_up(const void* block) {
+Found Hardened::look_up(const void* pointer) {
+  const void* const block = os::without_tag(pointer);
   if (is_empty_block(block)) {
     check_empty(block);
     return {0, nullptr};
   }
   Granule* head = find_or_die(block);
+  check_tag(pointer, block);
   if (head->kind == Kind::kSpan) return {room_of_span(head), head};
   return {live_room(head->size_class, block, state_of(block)), nullptr};
 }
@@ -310,7 +320,7 @@ bool Hardened::resize(Granule* span, size_t bytes) { return harden::resize_span(
 void* Hardened::move(Granule*, size_t) { return nullptr; }
 
 bool Hardened::refit(void* block, size_t bytes) {
-  if (bytes == 0 || bytes > kMostBeside || is_empty_block(block)) return false;
+  if (os::memory_tags || bytes == 0 || bytes > kMostBeside || is_empty_block(block)) return false;
   Granule* head = find_or_die(block);
   if (head->kind != Kind::kSlab) return false;
   const SizeClass c = head->size_class;

@@ -32,6 +32,10 @@ size_t page_size() {
 
 namespace {
 
+constexpr uintptr_t kEnd = uintptr_t{1} << 47;  // x86-64 gives nothing above unasked, AArch64 does
+
+constinit int added_protection = 0;
+
 long as_long(const void* address) { return reinterpret_cast<long>(address); }
 bool failed(long result) { return result < 0 && result > -4096; }
 
@@ -39,8 +43,10 @@ bool failed(long result) { return result < 0 && result > -4096; }
 
 namespace {
 
-void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment) {
+// *too_high: there was room, above kEnd.
+void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_high) {
   const size_t padded = bytes + alignment - page_size();
+  *too_high = false;
   if (padded < bytes) return nullptr;
   // PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
   const long mapped = system_call(SYS_mmap, static_cast<long>(hint), static_cast<long>(padded), PROT_NONE,
@@ -51,6 +57,11 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment) {
   const auto unmap = [](uintptr_t from, uintptr_t to) {
     if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
   };
+  *too_high = aligned + bytes > kEnd;
+  if (*too_high) {
+    unmap(start, start + padded);
+    return nullptr;
+  }
   unmap(start, aligned);
   unmap(aligned + bytes, start + padded);
   return reinterpret_cast<void*>(aligned);
@@ -58,19 +69,32 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment) {
 
 }  // namespace
 
-void* reserve(size_t bytes, size_t alignment) { return reserve_near(0, bytes, alignment); }
+void* reserve(size_t bytes, size_t alignment) {
+  bool too_high = false;
+  void* const start = reserve_near(0, bytes, alignment, &too_high);
+  return too_high ? reserve_anywhere(bytes, alignment) : start;
+}
 
 void* reserve_anywhere(size_t bytes, size_t alignment) {
   constexpr uintptr_t kLowest = uintptr_t{1} << 36;
-  constexpr uintptr_t kHighest = uintptr_t{127} << 40;  // of a program's 128 TiB
-  if (bytes >= kHighest - kLowest) return reserve(bytes, alignment);
-  const uintptr_t hint = kLowest + random_word() % (kHighest - kLowest - bytes);
-  return reserve_near(hint & ~(page_size() - 1), bytes, alignment);
+  constexpr uintptr_t kHighest = uintptr_t{127} << 40;
+  constexpr int kTries = 8;  // one is enough but where the place is taken
+  if (bytes >= kHighest - kLowest) return nullptr;
+  void* start = nullptr;
+  bool too_high = true;
+  for (int i = 0; too_high && i < kTries; ++i) {
+    const uintptr_t hint = kLowest + random_word() % (kHighest - kLowest - bytes);
+    start = reserve_near(hint & ~(page_size() - 1), bytes, alignment, &too_high);
+  }
+  return start;
 }
 
 bool commit(void* start, size_t bytes) {
-  return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE) == 0;
+  return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes),
+                     PROT_READ | PROT_WRITE | added_protection) == 0;
 }
+
+void commit_also_with(int protection) { added_protection = protection; }
 
 bool forbid(void* start, size_t bytes) {
   return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_NONE) == 0;

@@ -11,7 +11,8 @@ namespace annex::os {
 // 4 KiB on most machines, up to 64 KiB on some; never assumed.
 size_t page_size();
 
-// Address space without memory behind it; nullptr where there is none left. `alignment` is a power of two.
+// Address space without memory behind it, below 2^47: messages between heaps hold no more of an address
+// (remote/message.h). nullptr where there is none left. `alignment` is a power of two.
 void* reserve(size_t bytes, size_t alignment);
 
 // The same at a random place, where the kernel has room there.
@@ -19,6 +20,8 @@ void* reserve_anywhere(size_t bytes, size_t alignment);
 
 // Makes a reserved range readable and writable (reading as zero); false when the system refuses.
 bool commit(void* start, size_t bytes);
+// A protection that is added to these from here on; before there is a second thread (os/memory_tags.h).
+void commit_also_with(int protection);
 
 // Makes a committed range unreadable and unwritable; commit() undoes it. False when the system refuses.
 bool forbid(void* start, size_t bytes);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -70,6 +71,22 @@ void collect(int out, int err, Outcome* outcome) {
   }
 }
 
+// How this program is started again: in an emulator, whose path and arguments the environment has, where it runs in
+// one.
+std::vector<std::string> this_program() {
+  const char* emulator = getenv("ANNEX_TEST_EMULATOR");
+  if (emulator == nullptr) return {"/proc/self/exe"};
+  std::vector<std::string> words;
+  for (const char* at = emulator; *at != '\0'; at += strspn(at, " ")) {
+    words.emplace_back(at, strcspn(at, " "));
+    at += words.back().size();
+  }
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  words.emplace_back(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return words;
+}
+
 }  // namespace
 
 RegisterScenario::RegisterScenario(const char* name, int (*body)()) {
@@ -82,10 +99,12 @@ Outcome run_scenario(const Launch& launch) {
   std::vector<char*> environment;
   for (const std::string& line : lines) environment.push_back(const_cast<char*>(line.c_str()));
   environment.push_back(nullptr);
-  std::string program = "/proc/self/exe";
-  std::string name = "--scenario=" + launch.scenario;
-  std::string extra = launch.argument;
-  char* arguments[] = {program.data(), name.data(), extra.data(), nullptr};
+  std::vector<std::string> words = this_program();
+  words.push_back("--scenario=" + launch.scenario);
+  words.push_back(launch.argument);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
 
   Outcome outcome;
   int out[2];
@@ -106,7 +125,7 @@ Outcome run_scenario(const Launch& launch) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_AS, launch.address_space);
     limit(RLIMIT_DATA, launch.data);
-    execve(program.c_str(), arguments, environment.data());
+    execve(arguments[0], arguments.data(), environment.data());
     _exit(126);
   }
   close(out[1]);
