@@ -1,5 +1,6 @@
-// Small blocks with memory tags, where the machine has them (os/memory_tags.h). A block in use has a tag other than that
-// of the blocks beside it, and so does its pointer; what is free has the tag 0, which no block gets. So the hardware finds
+// Small blocks with memory tags, where the machine has them (os/memory_tags.h). A block in use has a tag other than
+// that of the blocks beside it, and so does its pointer; what is free has the tag 0, which no block gets. So the
+// hardware finds
 //
 //   what is read or written behind a block, or before it      until a block further on has the same tag, one in 15
 //   what is read or written of a freed block                  always until it is handed out again, then 14 of 15

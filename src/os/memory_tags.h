@@ -25,23 +25,25 @@ inline void* without_tag(const void* pointer) {
 // The address of some memory, with its tag.
 inline void* with_tag_of(const void* address) {
   void* tagged = const_cast<void*>(address);
-  asm volatile(".arch_extension memtag\n\tldg %0, [%1]" : "+r"(tagged) : "r"(address));
+  asm volatile(".arch armv8.5-a+memtag\n\tldg %0, [%1]" : "+r"(tagged) : "r"(address));
   return tagged;
 }
 
 // Gives `bytes` of memory, a multiple of 16, the pointer's tag.
 inline void set_tag(void* tagged, size_t bytes) {
   for (char *at = static_cast<char*>(tagged), *end = at + bytes; at < end; at += 16) {
-    asm volatile(".arch_extension memtag\n\tstg %0, [%0]" : : "r"(at) : "memory");
+    asm volatile(".arch armv8.5-a+memtag\n\tstg %0, [%0]" : : "r"(at) : "memory");
   }
 }
 
 // The same address with a tag by chance, but for 0 and those of two other pointers.
 inline void* with_random_tag(void* address, const void* other, const void* another) {
-  const auto bit_of = [](const void* pointer) { return uint64_t{1} << (reinterpret_cast<uintptr_t>(pointer) >> 56 & 15); };
+  const auto bit_of = [](const void* pointer) {
+    return uint64_t{1} << (reinterpret_cast<uintptr_t>(pointer) >> 56 & 15);
+  };
   const uint64_t excluded = 1 | bit_of(other) | bit_of(another);
   void* tagged;
-  asm volatile(".arch_extension memtag\n\tirg %0, %1, %2" : "=r"(tagged) : "r"(address), "r"(excluded));
+  asm volatile(".arch armv8.5-a+memtag\n\tirg %0, %1, %2" : "=r"(tagged) : "r"(address), "r"(excluded));
   return tagged;
 }
 

@@ -30,11 +30,14 @@ Entry entries[kMaxScenarios];
 int entry_count = 0;
 const char* argument = "";
 
+// Path and arguments of an emulator that programs are started in, where this one runs in it; else nullptr.
+const char* emulator() { return getenv("ANNEX_TEST_EMULATOR"); }
+
 std::vector<std::string> merged_environment(const Launch& launch) {
   std::vector<std::string> merged;
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string line = *at;
-    bool replaced = false;
+    bool replaced = emulator() != nullptr && line.compare(0, 11, "LD_PRELOAD=") == 0;  // it is given its own
     for (const auto& [name, value] : launch.environment) {
       replaced = replaced || line.compare(0, name.size() + 1, name + "=") == 0;
     }
@@ -71,13 +74,11 @@ void collect(int out, int err, Outcome* outcome) {
   }
 }
 
-// How this program is started again: in an emulator, whose path and arguments the environment has, where it runs in
-// one.
+// How this program is started again.
 std::vector<std::string> this_program() {
-  const char* emulator = getenv("ANNEX_TEST_EMULATOR");
-  if (emulator == nullptr) return {"/proc/self/exe"};
+  if (emulator() == nullptr) return {"/proc/self/exe"};
   std::vector<std::string> words;
-  for (const char* at = emulator; *at != '\0'; at += strspn(at, " ")) {
+  for (const char* at = emulator(); *at != '\0'; at += strspn(at, " ")) {
     words.emplace_back(at, strcspn(at, " "));
     at += words.back().size();
   }
@@ -85,6 +86,14 @@ std::vector<std::string> this_program() {
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   words.emplace_back(path, length > 0 ? static_cast<std::size_t>(length) : 0);
   return words;
+}
+
+// What the emulator itself has to say of a program's end.
+void remove_lines_of_the_emulator(std::string* text) {
+  for (std::size_t at; (at = text->find("qemu: ")) != std::string::npos;) {
+    const std::size_t end = text->find('\n', at);
+    text->erase(at, end == std::string::npos ? end : end + 1 - at);
+  }
 }
 
 }  // namespace
@@ -140,6 +149,7 @@ Outcome run_scenario(const Launch& launch) {
   }
   close(out[0]);
   close(err[0]);
+  if (emulator() != nullptr) remove_lines_of_the_emulator(&outcome.err);
   return outcome;
 }
 

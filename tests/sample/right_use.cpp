@@ -41,6 +41,17 @@ ANNEX_SCENARIO(sampled_used) {
 }
 TEST(RightUse, OfOneBlock) { expect_success("sampled_used"); }
 
+// A small arena's reach (core/arena.h) goes on behind it, where sampled blocks might lie.
+TEST(RightUse, BesideASmallArena) {
+  for (const char* reserve : {"64M", "4G", "64G"}) {
+    Launch launch;
+    launch.scenario = "sampled_used";
+    launch.environment = {{"ANNEX_SAMPLE", "1000"}, {"ANNEX_RESERVE", reserve}};
+    const Outcome outcome = run_scenario(launch);
+    EXPECT_EQ(outcome.exit_code, 0) << reserve << describe(outcome);
+  }
+}
+
 // Their pages are used again, and read as zero then.
 ANNEX_SCENARIO(sampled_many_times) {
   for (int sampled = 0; sampled < 280;) {
