@@ -23,9 +23,9 @@ if(failed)
 endif()
 
 string(REPLACE "++" "" clang ${CLANGXX})
-execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=RelWithDebInfo
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Debug
   -DCMAKE_CXX_COMPILER=${CLANGXX} -DCMAKE_C_COMPILER=${clang} -DANNEX_SANITIZE=address,undefined
-  -DCMAKE_CXX_FLAGS=-fsanitize=fuzzer-no-link
+  "-DCMAKE_CXX_FLAGS=-O1 -fsanitize=fuzzer-no-link"
   -DANNEX_WORKLOADS=OFF RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "the build with clang cannot be configured")
