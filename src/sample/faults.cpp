@@ -16,7 +16,7 @@ namespace {
 
 constinit struct sigaction before = {};
 
-// "(8 bytes behind a block of 40 bytes, 0x7f...)"
+// " (8 bytes behind the end of a sampled block of 40 bytes)"
 void describe(os::Text& text, const char* address, const Page* page) {
   const char* const block = page->block();
   const char* const end = block + page->bytes;
@@ -55,7 +55,7 @@ const Page* nearest(const char* address) {
   return known(before_of) || !known(behind_of) ? before_of : behind_of;
 }
 
-// Whether it was a write: nullptr where the machine doesn't say.
+// What was done there; not every machine says whether it was a write.
 const char* access_of([[maybe_unused]] const ucontext_t* context, bool freed) {
 #ifdef __x86_64__
   constexpr greg_t kWrite = 2;
