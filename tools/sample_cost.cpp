@@ -55,7 +55,8 @@ void print(const char* what, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   double sum = 0;
   for (const double time : times) sum += time;
-  printf("%-6s  median %5.1f us, mean %5.1f us\n", what, times[times.size() / 2], sum / static_cast<double>(times.size()));
+  printf("%-6s  median %5.1f us, mean %5.1f us\n", what, times[times.size() / 2],
+         sum / static_cast<double>(times.size()));
 }
 
 }  // namespace
