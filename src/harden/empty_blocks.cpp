@@ -30,13 +30,14 @@ char* make_place() {
   if (head == nullptr) return nullptr;
   char* made = start_of(head);
   head->span.asked = 0;
+  if (!clean) os::purge(made, kBytes);  // nobody will read it
   os::forbid(made, kBytes);
   char* there = nullptr;
   if (place.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
     std::atomic_ref<Kind>(head->kind).store(Kind::kNoBytes, std::memory_order_relaxed);
     return made;
   }
-  if (os::commit(made, kBytes)) give_span_run(head, true);
+  if (os::commit(made, kBytes)) give_span_run(head, clean);
   return there;
 }
 
