@@ -197,7 +197,7 @@ void* allocate_from_the_pool(SizeClass c) {
 }
 
 // A block of another thread's heap.
-void release_remote(Granule* slab, Block* block) {
+[[gnu::noinline]] void release_remote(Granule* slab, Block* block) {
   mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
   if (thread_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
@@ -235,6 +235,19 @@ void Shared::release_slow(void* address) noexcept {
   Block* block = static_cast<Block*>(address);
   if (head->owner != thread_heap) return release_remote(head, block);
   thread_heap->put_back(head, block);
+}
+
+// In reach, and not known to be the thread's own by its number. A thread without a heap has no open batch (no_heap).
+void Shared::release_foreign(void* address) noexcept {
+  Granule* const slab = reinterpret_cast<Granule*>(primary.reach) +
+                        ((reinterpret_cast<uintptr_t>(address) - primary.reach) >> kGranuleShift);
+  Block* const block = static_cast<Block*>(address);
+  if (!block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule) || is_marked(slab->key, block))
+      [[unlikely]]
+    return release_slow(address);
+  if (!thread_heap->outbox.add_to_open(slab, block)) [[unlikely]]
+    return slab->owner == thread_heap ? release_slow(address) : release_remote(slab, block);
+  mark_free(slab->key, block);
 }
 
 size_t Shared::give_back() {

@@ -50,6 +50,7 @@ struct Shared {
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
   [[gnu::noinline]] static void release_slow(void* block) noexcept;
+  [[gnu::noinline]] static void release_foreign(void* block) noexcept;
   template <void* slow(size_t) = allocate_slow>
   static void* allocate(size_t bytes);
   template <void elsewhere(void*) = release_slow>
@@ -78,7 +79,7 @@ template <void* slow(size_t)>
 
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Shared::release(void* address) noexcept {
-  release_within<release_slow, elsewhere>(
+  release_within<release_slow, elsewhere, release_foreign>(
       primary.reach, address, [](uint64_t key) { return owner_in(key) == thread_number; }, [] { return thread_heap; });
 }
 

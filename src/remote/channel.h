@@ -17,6 +17,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/granule.h"
 #include "remote/message.h"
@@ -41,7 +42,8 @@ class ByHeap {
 
   template <class To>
   void add(Granule* slab, const Chain& chain, To to) {
-    Place& place = places_[reinterpret_cast<uintptr_t>(slab->owner) * 0x9E3779B97F4A7C15u >> kShift];
+    const uint64_t at = reinterpret_cast<uintptr_t>(slab->owner) * 0x9E3779B97F4A7C15u >> kShift;
+    Place& place = places_[at];
     if (place.heap != slab->owner) {
       post(&place, to);
       place.heap = slab->owner;
@@ -50,6 +52,7 @@ class ByHeap {
     messages.first = make_message(chain, to.start(slab, chain), messages.first);
     if (messages.last == nullptr) messages.last = messages.first;
     ++messages.count;
+    filled_ |= uint32_t{1} << at;
     bytes_ += chain.count * block_size(slab->size_class);
     if (bytes_ >= kBudget) flush(to);
   }
@@ -57,12 +60,14 @@ class ByHeap {
   template <class To>
   void flush(To to) {
     bytes_ = 0;
-    for (Place& place : places_) post(&place, to);
+    for (uint32_t filled = std::exchange(filled_, 0); filled != 0; filled &= filled - 1) {
+      post(&places_[std::countr_zero(filled)], to);
+    }
   }
 
  private:
   static constexpr int kShift = 64 - std::countr_zero(kHeaps);
-  static_assert(std::has_single_bit(kHeaps));
+  static_assert(std::has_single_bit(kHeaps) && kHeaps <= 32);
 
   struct Place {
     Heap* heap = nullptr;
@@ -79,6 +84,7 @@ class ByHeap {
   }
 
   Place places_[kHeaps];
+  uint32_t filled_ = 0;  // a bit for each place that may hold messages
   size_t bytes_ = 0;
 };
 

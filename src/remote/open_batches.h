@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,15 @@ namespace annex::remote {
 inline constexpr size_t kSets = 64;
 inline constexpr size_t kWays = 2;
 inline constexpr size_t kBatchBytes = 2048;
+
+inline constexpr auto kRoom = [] {
+  std::array<uint8_t, kClasses> blocks{};
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    blocks[c] = static_cast<uint8_t>(std::max<size_t>(kBatchBytes / block_size(c), 1));
+  }
+  return blocks;
+}();
+static_assert(kBatchBytes / kMinAlignment <= UINT8_MAX);
 
 struct OpenBatch {
   Granule* slab = nullptr;  // nullptr: unused
@@ -96,14 +106,23 @@ class OpenBatches {
   static_assert(std::has_single_bit(sets));
   static_assert(kBatchBytes / kMinAlignment <= kMostBlocks);
 
+  // Takes a block in where the slab has an open batch that it doesn't fill. False where nothing has happened.
+  [[gnu::always_inline]] bool add_to_open(Granule* slab, Block* block) {
+    OpenBatch* const set = set_of(slab);
+    const size_t way = way_of(set, slab);
+    if (set[way].slab != slab || set[way].first == block || set[way].count + 1 == set[way].room) [[unlikely]]
+      return false;
+    push(eviction_.use(set, way), block);
+    return true;
+  }
+
   // Takes a block in. Calls close(slab, chain) for each batch that is closed. False where the block is the one that was
   // freed last: then nothing has happened.
   template <class Close>
   bool add(Granule* slab, Block* block, Close close) {
-    OpenBatch* const set = open_ + Hash::set_of(reinterpret_cast<uintptr_t>(slab) / sizeof(Granule), sets) * ways;
-    size_t way = 0;
-    while (way < ways && set[way].slab != slab) ++way;
-    const bool is_new = way == ways;
+    OpenBatch* const set = set_of(slab);
+    size_t way = way_of(set, slab);
+    const bool is_new = set[way].slab != slab;
     if (is_new) {
       way = eviction_.victim(set);
       close_one(&set[way], close);
@@ -112,12 +131,11 @@ class OpenBatches {
     if (is_new) {
       open->slab = slab;
       open->last = block;
-      open->room = static_cast<uint32_t>(std::max<size_t>(kBatchBytes / block_size(slab->size_class), 1));
+      open->room = kRoom[slab->size_class];
     }
     if (open->first == block) return false;
-    set_next(block, open->first);
-    open->first = block;
-    if (++open->count == open->room) close_one(open, close);
+    push(open, block);
+    if (open->count == open->room) close_one(open, close);
     return true;
   }
 
@@ -127,6 +145,23 @@ class OpenBatches {
   }
 
  private:
+  OpenBatch* set_of(const Granule* slab) {
+    return open_ + Hash::set_of(reinterpret_cast<uintptr_t>(slab) / sizeof(Granule), sets) * ways;
+  }
+
+  // Where in its set the slab has its batch; any place where it has none. No branch, as nobody could predict it.
+  static size_t way_of(const OpenBatch* set, const Granule* slab) {
+    size_t found = 0;
+    for (size_t way = 1; way < ways; ++way) found |= way * size_t{set[way].slab == slab};
+    return found;
+  }
+
+  static void push(OpenBatch* open, Block* block) {
+    set_next(block, open->first);
+    open->first = block;
+    ++open->count;
+  }
+
   template <class Close>
   static void close_one(OpenBatch* open, Close close) {
     if (open->slab == nullptr) return;

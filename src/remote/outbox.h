@@ -21,6 +21,11 @@ inline constexpr bool kCollects = true;
 
 class Outbox {
  public:
+  // Takes a block in where that takes no more than writing it down. False where nothing has happened.
+  [[gnu::always_inline]] bool add_to_open(Granule* slab, Block* block) {
+    return kCollects && open_.add_to_open(slab, block);
+  }
+
   // Takes a block in; `to` as in channel.h. False where the block is the one that was freed last: then nothing has
   // happened.
   template <class To>
