@@ -40,7 +40,7 @@ struct alignas(64) Inbox {
 
 // Messages sent and not yet freed. A producer that finds too many sleeps until half of them are gone, and a consumer
 // without messages sleeps too: a spinning wait would measure the scheduler.
-class Pressure {
+class alignas(64) Pressure {
  public:
   explicit Pressure(int64_t limit) : limit_(limit) {}
 

@@ -20,7 +20,7 @@ struct Batch {
 };
 
 // A bounded queue of batches; null closes it for one consumer.
-class Queue {
+class alignas(64) Queue {
  public:
   explicit Queue(size_t limit) : limit_(limit) {}
 

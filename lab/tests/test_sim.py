@@ -60,6 +60,15 @@ def test_counts_what_the_program_does(sim):
     assert "1 thread" in done.stderr and "the allocator's share" in done.stderr
 
 
+def test_the_stack_is_in_one_place_whatever_is_preloaded(sim):
+    program = sim.compiled(
+        "#include <stdio.h>\n"
+        'int main(int argc, char** argv, char** names) { printf("%p %p %p", &argc, argv, names); return 0; }'
+    )
+    places = {sim("--allocator", name, "--", program)[0].stdout for name in ("glibc", "annex", "annex-solo")}
+    assert len(places) == 1 and places != {""}
+
+
 THREADS = r"""
 #include <pthread.h>
 #include <stdlib.h>

@@ -53,14 +53,6 @@ void Heap::drop(Granule* slab) {
   give_slab_run(slab);
 }
 
-// The slab's freed blocks, all of them; from here on they count as used.
-Block* Heap::take(Granule* slab) {
-  Block* list = slab->free;
-  slab->free = nullptr;
-  set_used(slab, slab->carved);
-  return list;
-}
-
 namespace {
 
 // Links so many blocks of the size, and marks them as free: in order of address.

@@ -51,6 +51,14 @@ class Heap {
 
   // A non-empty list of blocks of the class, for lists[c]; nullptr where memory is exhausted.
   Block* refill(SizeClass c);
+  // What refill() looks at first, for the front ends to inline: what has been freed of the class's current slab;
+  // nullptr where that is nothing.
+  Block* take_freed(SizeClass c) {
+    Granule* slab = life_.current(c);
+    if (slab == nullptr || slab->free == nullptr) return nullptr;
+    ++refills;
+    return take(slab);
+  }
 
   // A block of a slab of this heap comes back. `head` is the slab's first granule.
   void put_back(Granule* head, Block* block) {
@@ -80,7 +88,13 @@ class Heap {
     static void becomes_full(Granule* slab);
   };
 
-  Block* take(Granule* slab);
+  // The slab's freed blocks, all of them; from here on they count as used.
+  static Block* take(Granule* slab) {
+    Block* list = slab->free;
+    slab->free = nullptr;
+    set_used(slab, slab->carved);
+    return list;
+  }
   Block* carve(Granule* slab);
   Granule* new_slab(SizeClass c);
   void drop(Granule* slab);

@@ -204,7 +204,7 @@ void* allocate_from_the_pool(SizeClass c) {
   if (!thread_heap->outbox.add(slab, block, ToHeaps{})) die(kFreedTwice, block);
 }
 
-void* allocate_small(SizeClass c) {
+[[gnu::noinline]] void* allocate_small(SizeClass c) {
   const bool has_heap = thread_heap != &no_heap || start_thread();
   void* block = has_heap ? allocate_from(thread_heap, c) : allocate_from_the_pool(c);
   start_wanted_purger();
@@ -214,7 +214,13 @@ void* allocate_small(SizeClass c) {
 }  // namespace
 
 void* Shared::allocate_slow(size_t bytes) noexcept {
-  return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : allocate_large(bytes, kMinAlignment);
+  if (bytes > kMaxSmall) [[unlikely]]
+    return allocate_large(bytes, kMinAlignment);
+  const SizeClass c = class_of(bytes);
+  MALLACC_DROP(uint32_t{c});
+  Block** const list = &thread_heap->free[c];
+  if (*list == nullptr) *list = thread_heap->take_freed(c);
+  return *list != nullptr ? pop(list) : allocate_small(c);
 }
 
 void* Shared::allocate_zeroed(size_t bytes) {
