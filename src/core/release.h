@@ -17,7 +17,8 @@ namespace annex {
 //
 // `reach` is primary.reach, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
 // for the moment when enough blocks have come back.
-template <void slow(void*), void elsewhere(void*), void foreign(void*) = slow, class IsOwn, class HeapOf>
+template <void slow(void*), void elsewhere(void*), void foreign(void*, Granule*, uint64_t) = nullptr, class IsOwn,
+          class HeapOf>
 [[gnu::always_inline]] inline void release_within(uintptr_t reach, void* address, IsOwn is_own, HeapOf heap) {
   const size_t index = (reinterpret_cast<uintptr_t>(address) - reach) >> kGranuleShift;
   if (index >= kReach >> kGranuleShift) [[unlikely]]
@@ -25,8 +26,10 @@ template <void slow(void*), void elsewhere(void*), void foreign(void*) = slow, c
   Granule* slab = reinterpret_cast<Granule*>(reach) + index;
   Block* block = static_cast<Block*>(address);
   const uint64_t key = slab->key;
-  if (!is_own(key)) [[unlikely]]
-    return foreign(address);
+  if (!is_own(key)) [[unlikely]] {
+    if constexpr (foreign == nullptr) return slow(address);
+    return foreign(address, slab, key);
+  }
   if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
     return slow(address);
   if (is_marked(key, block)) [[unlikely]]  // it is free

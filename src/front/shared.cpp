@@ -219,8 +219,11 @@ void* Shared::allocate_slow(size_t bytes) noexcept {
   const SizeClass c = class_of(bytes);
   MALLACC_DROP(uint32_t{c});
   Block** const list = &thread_heap->free[c];
-  if (*list == nullptr) *list = thread_heap->take_freed(c);
-  return *list != nullptr ? pop(list) : allocate_small(c);
+  if (*list != nullptr) return pop(list);
+  Block* const block = thread_heap->take_freed(c);  // nullptr of no_heap, to which nobody may write
+  if (block == nullptr) return allocate_small(c);
+  *list = next_of(block);
+  return unmarked(block);
 }
 
 void* Shared::allocate_zeroed(size_t bytes) {
@@ -243,17 +246,15 @@ void Shared::release_slow(void* address) noexcept {
   thread_heap->put_back(head, block);
 }
 
-// In reach, and not known to be the thread's own by its number. A thread without a heap has no open batch (no_heap).
-void Shared::release_foreign(void* address) noexcept {
-  Granule* const slab = reinterpret_cast<Granule*>(primary.reach) +
-                        ((reinterpret_cast<uintptr_t>(address) - primary.reach) >> kGranuleShift);
+// In reach, and not known to be the thread's own by the granule's key. A thread without a heap has no open batch
+// (no_heap).
+void Shared::release_foreign(void* address, Granule* slab, uint64_t key) noexcept {
   Block* const block = static_cast<Block*>(address);
-  if (!block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule) || is_marked(slab->key, block))
-      [[unlikely]]
+  if (!block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule) || is_marked(key, block)) [[unlikely]]
     return release_slow(address);
   if (!thread_heap->outbox.add_to_open(slab, block)) [[unlikely]]
     return slab->owner == thread_heap ? release_slow(address) : release_remote(slab, block);
-  mark_free(slab->key, block);
+  mark_free(key, block);
 }
 
 size_t Shared::give_back() {

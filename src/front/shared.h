@@ -50,7 +50,7 @@ struct Shared {
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
   [[gnu::noinline]] static void release_slow(void* block) noexcept;
-  [[gnu::noinline]] static void release_foreign(void* block) noexcept;
+  [[gnu::noinline]] static void release_foreign(void* block, Granule* granule, uint64_t key) noexcept;
   template <void* slow(size_t) = allocate_slow>
   static void* allocate(size_t bytes);
   template <void elsewhere(void*) = release_slow>

@@ -33,7 +33,7 @@
 namespace annex::remote {
 
 // A number of messages from which on sorting them is worth it, and of complete slabs for which taking them out is.
-inline constexpr uint32_t kSortAt = 64;
+inline constexpr uint32_t kSortAt = 128;
 inline constexpr uint32_t kReapAt = 32;
 
 inline constexpr char kOverwritten[] = "a block written to after it was freed (or another heap's):";
