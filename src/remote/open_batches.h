@@ -2,7 +2,10 @@
 // 3).
 //
 // A set-associative cache of open batches, keyed by the slab. A batch is closed when its place is needed for another
-// slab, or when it holds kBatchBytes. Blocks above that are closed at once.
+// slab, or when it is full. Blocks above kBatchBytes are closed at once.
+//
+// How much a batch holds is decided when it is opened: while no more than half of the places are open twice as much as
+// later. So few slabs get long batches, and many do not hold more memory for it.
 //
 // The paper's section 4 has 8 sets of 2 ways, as an educated guess. Here there are 64, a line of the host's caches
 // each: threads that free what many others allocated see hundreds of slabs in turn. Shape, hash and eviction are
@@ -23,19 +26,21 @@
 
 namespace annex::remote {
 
-// The default's shape, and what a batch holds at most in any.
+// The default's shape, and what a batch holds in any, where many are open.
 inline constexpr size_t kSets = 64;
 inline constexpr size_t kWays = 2;
 inline constexpr size_t kBatchBytes = 2048;
 
-inline constexpr auto kRoom = [] {
+// How many blocks fit into so many bytes, by class; one at least.
+template <size_t bytes>
+inline constexpr auto kBlocksIn = [] {
   std::array<uint8_t, kClasses> blocks{};
   for (SizeClass c = 0; c < kClasses; ++c) {
-    blocks[c] = static_cast<uint8_t>(std::max<size_t>(kBatchBytes / block_size(c), 1));
+    blocks[c] = static_cast<uint8_t>(std::clamp<size_t>(bytes / block_size(c), 1, kMostBlocks));
   }
   return blocks;
 }();
-static_assert(kBatchBytes / kMinAlignment <= UINT8_MAX);
+static_assert(kMostBlocks <= UINT8_MAX);
 
 struct OpenBatch {
   Granule* slab = nullptr;  // nullptr: unused
@@ -104,7 +109,6 @@ template <size_t sets, size_t ways, template <size_t> class Eviction = Longest, 
 class OpenBatches {
  public:
   static_assert(std::has_single_bit(sets));
-  static_assert(kBatchBytes / kMinAlignment <= kMostBlocks);
 
   // Takes a block in where the slab has an open batch that it doesn't fill. False where nothing has happened.
   [[gnu::always_inline]] bool add_to_open(Granule* slab, Block* block) {
@@ -131,7 +135,8 @@ class OpenBatches {
     if (is_new) {
       open->slab = slab;
       open->last = block;
-      open->room = kRoom[slab->size_class];
+      const bool few = ++open_count_ <= sets * ways / 2;
+      open->room = (few ? kBlocksIn<2 * kBatchBytes> : kBlocksIn<kBatchBytes>)[slab->size_class];
     }
     if (open->first == block) return false;
     push(open, block);
@@ -163,14 +168,16 @@ class OpenBatches {
   }
 
   template <class Close>
-  static void close_one(OpenBatch* open, Close close) {
+  void close_one(OpenBatch* open, Close close) {
     if (open->slab == nullptr) return;
     const OpenBatch batch = *open;
     *open = OpenBatch{};
+    --open_count_;
     close(batch.slab, Chain{batch.first, batch.last, batch.count});
   }
 
   alignas(64) OpenBatch open_[sets * ways];
+  uint32_t open_count_ = 0;
   [[no_unique_address]] Eviction<ways> eviction_;
 };
 
