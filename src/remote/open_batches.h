@@ -4,8 +4,8 @@
 // A set-associative cache of open batches, keyed by the slab. A batch is closed when its place is needed for another
 // slab, or when it is full. Blocks above kBatchBytes are closed at once.
 //
-// How much a batch holds is decided when it is opened: while no more than half of the places are open twice as much as
-// later. So few slabs get long batches, and many do not hold more memory for it.
+// How much a batch holds is decided when it is opened: while no more than a quarter of the places are open twice as
+// much as later. So few slabs get long batches, and many do not hold more memory for it.
 //
 // The paper's section 4 has 8 sets of 2 ways, as an educated guess. Here there are 64, a line of the host's caches
 // each: threads that free what many others allocated see hundreds of slabs in turn. Shape, hash and eviction are
@@ -135,7 +135,7 @@ class OpenBatches {
     if (is_new) {
       open->slab = slab;
       open->last = block;
-      const bool few = ++open_count_ <= sets * ways / 2;
+      const bool few = ++open_count_ <= std::max<size_t>(sets * ways / 4, 1);
       open->room = (few ? kBlocksIn<2 * kBatchBytes> : kBlocksIn<kBatchBytes>)[slab->size_class];
     }
     if (open->first == block) return false;

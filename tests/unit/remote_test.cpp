@@ -228,7 +228,7 @@ TEST(OpenBatches, HoldLessEachWhereManyAreOpen) {
   }
   outbox.close_all(close);
   EXPECT_GT(longer, 0u);
-  EXPECT_LE(longer, kPlaces / 2);
+  EXPECT_LE(longer, kPlaces / 4);
 }
 
 // Which of a full set's batches makes room for another slab's: the longest; the one used longest ago.
