@@ -1,7 +1,8 @@
 // The fast path of free, for flavours whose free blocks are linked: the block goes to the front of its slab's list.
 //
 // Every check is here (docs/architecture.md, "What is checked"): what fails one is slow()'s to tell apart, and
-// elsewhere()'s where the address is out of reach.
+// elsewhere()'s where the address is out of reach. A slab that is not the caller's is foreign()'s, which gets the
+// granule and the key that were looked at, or slow()'s where there is no foreign().
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,6 @@
 
 namespace annex {
 
-// foreign()'s are those in reach that are not the caller's own.
-//
 // `reach` is primary.reach, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
 // for the moment when enough blocks have come back.
 template <void slow(void*), void elsewhere(void*), void foreign(void*, Granule*, uint64_t) = nullptr, class IsOwn,
