@@ -32,14 +32,15 @@ inline constexpr size_t kWays = 2;
 inline constexpr size_t kBatchBytes = 2048;
 
 // How many blocks fit into so many bytes, by class; one at least.
-template <size_t bytes>
-inline constexpr auto kBlocksIn = [] {
+constexpr std::array<uint8_t, kClasses> blocks_in(size_t bytes) {
   std::array<uint8_t, kClasses> blocks{};
   for (SizeClass c = 0; c < kClasses; ++c) {
     blocks[c] = static_cast<uint8_t>(std::clamp<size_t>(bytes / block_size(c), 1, kMostBlocks));
   }
   return blocks;
-}();
+}
+inline constexpr auto kRoom = blocks_in(kBatchBytes);
+inline constexpr auto kRoomOfFew = blocks_in(2 * kBatchBytes);
 static_assert(kMostBlocks <= UINT8_MAX);
 
 struct OpenBatch {
@@ -136,7 +137,7 @@ class OpenBatches {
       open->slab = slab;
       open->last = block;
       const bool few = ++open_count_ <= std::max<size_t>(sets * ways / 4, 1);
-      open->room = (few ? kBlocksIn<2 * kBatchBytes> : kBlocksIn<kBatchBytes>)[slab->size_class];
+      open->room = (few ? kRoomOfFew : kRoom)[slab->size_class];
     }
     if (open->first == block) return false;
     push(open, block);
