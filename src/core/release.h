@@ -2,7 +2,7 @@
 //
 // Every check is here (docs/architecture.md, "What is checked"): what fails one is slow()'s to tell apart, and
 // elsewhere()'s where the address is out of reach. A slab that is not the caller's is foreign()'s, which gets the
-// granule and the key that were looked at, or slow()'s where there is no foreign().
+// granule and the key that were looked at.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,17 @@ namespace annex {
 
 // `reach` is primary.reach, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
 // for the moment when enough blocks have come back.
-template <void slow(void*), void elsewhere(void*), void foreign(void*, Granule*, uint64_t) = nullptr, class IsOwn,
-          class HeapOf>
-[[gnu::always_inline]] inline void release_within(uintptr_t reach, void* address, IsOwn is_own, HeapOf heap) {
+template <void slow(void*), void elsewhere(void*), class IsOwn, class Foreign, class HeapOf>
+[[gnu::always_inline]] inline void release_within(uintptr_t reach, void* address, IsOwn is_own, Foreign foreign,
+                                                  HeapOf heap) {
   const size_t index = (reinterpret_cast<uintptr_t>(address) - reach) >> kGranuleShift;
   if (index >= kReach >> kGranuleShift) [[unlikely]]
     return elsewhere(address);
   Granule* slab = reinterpret_cast<Granule*>(reach) + index;
   Block* block = static_cast<Block*>(address);
   const uint64_t key = slab->key;
-  if (!is_own(key)) [[unlikely]] {
-    if constexpr (foreign == nullptr) return slow(address);
-    return foreign(address, slab, key);
-  }
+  if (!is_own(key)) [[unlikely]]
+    return foreign(slab, key);
   if (!own_block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule)) [[unlikely]]
     return slow(address);
   if (is_marked(key, block)) [[unlikely]]  // it is free

@@ -59,7 +59,7 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
   release_within<release_slow, elsewhere>(
-      alone.reach, address, [](uint64_t) { return true; }, [] { return alone.heap; });
+      alone.reach, address, [](uint64_t) { return true; }, [](Granule*, uint64_t) {}, [] { return alone.heap; });
 }
 
 }  // namespace annex::front
