@@ -20,9 +20,11 @@ void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fr
   slab->fresh = fresh;
 }
 
-// So many bytes of blocks are made together: as many as are put in random order, where they fit.
+// So many bytes of blocks are made together: as many blocks as are put in random order, or where those are much memory,
+// which all is touched for it, four at least.
 size_t extent_by_chance(size_t size) {
-  return std::clamp(std::bit_ceil(size_t{kShuffled} * size), os::page_size(), std::max(kGranule, os::page_size()));
+  const size_t most = std::clamp(std::bit_ceil(4 * size), kResidentExtent, kGranule);
+  return std::max(std::min(std::bit_ceil(kShuffled * size), most), os::page_size());
 }
 
 }  // namespace

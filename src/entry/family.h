@@ -11,16 +11,6 @@
 
 namespace annex::entry {
 
-// Frees a block of which the program says how large or how aligned it is (0: it doesn't).
-template <class F = Front>
-void release_checked(void* block, [[maybe_unused]] size_t bytes, [[maybe_unused]] size_t alignment) {
-  if constexpr (requires { F::release_checked(block, bytes, alignment); }) {
-    F::release_checked(block, bytes, alignment);
-  } else {
-    F::release(block);
-  }
-}
-
 // Resizes a small block in place, where the front end keeps account of its room to the byte.
 template <class F = Front>
 bool refit([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) {

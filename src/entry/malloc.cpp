@@ -64,9 +64,9 @@ ANNEX_EXPORT size_t malloc_usable_size(void* block) noexcept {
 }
 
 ANNEX_EXPORT void cfree(void* block) noexcept { Front::release(block); }
-ANNEX_EXPORT void free_sized(void* block, size_t bytes) noexcept { entry::release_checked(block, bytes, 0); }
+ANNEX_EXPORT void free_sized(void* block, size_t bytes) noexcept { Front::release(block, bytes, 0); }
 ANNEX_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t bytes) noexcept {
-  entry::release_checked(block, bytes, alignment);
+  Front::release(block, bytes, alignment);
 }
 
 // The names by which glibc's own parts, and programs that know it well, ask for these functions.

@@ -64,7 +64,7 @@ void* allocate_nothrow(size_t bytes, std::align_val_t alignment) {
 }
 
 void release(void* block, size_t bytes, std::align_val_t alignment) {
-  entry::release_checked(block, bytes, static_cast<size_t>(alignment));
+  Front::release(block, bytes, static_cast<size_t>(alignment));
 }
 
 }  // namespace
@@ -90,8 +90,8 @@ ANNEX_EXPORT void operator delete(void* p) noexcept { Front::release(p); }
 ANNEX_EXPORT void operator delete[](void* p) noexcept { Front::release(p); }
 ANNEX_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { Front::release(p); }
 ANNEX_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { Front::release(p); }
-ANNEX_EXPORT void operator delete(void* p, size_t n) noexcept { entry::release_checked(p, n, 0); }
-ANNEX_EXPORT void operator delete[](void* p, size_t n) noexcept { entry::release_checked(p, n, 0); }
+ANNEX_EXPORT void operator delete(void* p, size_t n) noexcept { Front::release(p, n, 0); }
+ANNEX_EXPORT void operator delete[](void* p, size_t n) noexcept { Front::release(p, n, 0); }
 ANNEX_EXPORT void operator delete(void* p, std::align_val_t a) noexcept { release(p, 0, a); }
 ANNEX_EXPORT void operator delete[](void* p, std::align_val_t a) noexcept { release(p, 0, a); }
 ANNEX_EXPORT void operator delete(void* p, size_t n, std::align_val_t a) noexcept { release(p, n, a); }

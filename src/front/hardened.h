@@ -16,6 +16,7 @@
 
 #include "core/granule.h"
 #include "front/frontend.h"
+#include "front/hardened_paths.h"
 
 namespace annex::front {
 
@@ -24,10 +25,19 @@ struct Hardened {
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
   template <void* slow(size_t) = allocate_slow>
-  static void* allocate(size_t bytes) {
-    return slow(bytes);
+  [[gnu::always_inline]] static void* allocate(size_t bytes) {
+    return hardened::allocate<slow>(bytes);
   }
-  static void release(void* block) noexcept;
+
+  // `bytes`: what the program says of the block, which ends the process where it is not so; 0: nothing.
+  [[gnu::noinline]] static void release_slow(void* block, size_t bytes) noexcept;
+  template <void elsewhere(void*, size_t) = release_slow>
+  [[gnu::always_inline]] static void release(void* block, size_t bytes = 0) noexcept {
+    hardened::release<elsewhere>(block, bytes);
+  }
+  // Ends the process where the block is not so aligned; 0: not said.
+  static void check_alignment(const void* block, size_t alignment) noexcept;
+
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
@@ -39,8 +49,6 @@ struct Hardened {
   static void hold_locks_for_fork();
   static void after_fork_in_child();
 
-  // The program says how large the block is, or how it is aligned: the process ends where it is not so. 0: not said.
-  static void release_checked(void* block, size_t bytes, size_t alignment) noexcept;
   // In place, of a small block, where it has the room.
   static bool refit(void* block, size_t bytes);
 };

@@ -33,13 +33,30 @@ struct Sampled : Flavour {
       return sample::release(block);
     Flavour::release_slow(block);
   }
+  [[gnu::noinline]] static void release_sized_elsewhere(void* block, size_t bytes) noexcept {
+    if (sample::contains(block)) [[unlikely]]
+      return sample::release(block);
+    Flavour::release_slow(block, bytes);
+  }
   [[gnu::always_inline]] static void release(void* block) noexcept {
-    if constexpr (requires { Flavour::release_slow(block); }) {
+    if constexpr (kKnowsSizes) {
+      Flavour::template release<release_sized_elsewhere>(block, 0);
+    } else if constexpr (requires { Flavour::release_slow(block); }) {
       Flavour::template release<release_elsewhere>(block);
     } else {
       if (sample::contains(block)) [[unlikely]]
         return sample::release(block);
       Flavour::release(block);
+    }
+  }
+  // Of a block of which the program says how large or how aligned it is (0: it doesn't).
+  [[gnu::always_inline]] static void release(void* block, [[maybe_unused]] size_t bytes,
+                                             [[maybe_unused]] size_t alignment) noexcept {
+    if constexpr (kKnowsSizes) {
+      if (alignment > 0 && !sample::contains(block)) Flavour::check_alignment(block, alignment);
+      Flavour::template release<release_sized_elsewhere>(block, bytes);
+    } else {
+      release(block);
     }
   }
 
@@ -62,18 +79,12 @@ struct Sampled : Flavour {
     os::fork.hold(sample::lock);
   }
 
-  static void release_checked(void* block, size_t bytes, size_t alignment) noexcept requires requires {
-    Flavour::release_checked(block, bytes, alignment);
-  }
-  {
-    if (sample::contains(block)) [[unlikely]]
-      return sample::release(block);
-    Flavour::release_checked(block, bytes, alignment);
-  }
   static bool refit(void* block, size_t bytes) requires requires { Flavour::refit(block, bytes); }
   { return !sample::contains(block) && Flavour::refit(block, bytes); }
 
  private:
+  static constexpr bool kKnowsSizes = requires(void* block, size_t bytes) { Flavour::release_slow(block, bytes); };
+
   static void* exchanged(void* block, size_t bytes, size_t alignment) {
     if (!sample::is_due(bytes) || block == nullptr) [[likely]]
       return block;

@@ -18,11 +18,12 @@ inline uint64_t canary_of(const void* block) {
   return std::rotl(SealedWords::seal_of(static_cast<const Block*>(block)), 13) | 1;
 }
 
-inline void set_canary(void* block, size_t room) {
+// `canary` is the block's.
+inline void set_canary(void* block, size_t room, uint64_t canary) {
   if (!kHasCanaries) return;
-  const uint64_t canary = canary_of(block);
   memcpy(static_cast<char*>(block) + room, &canary, kCanaryBytes);
 }
+inline void set_canary(void* block, size_t room) { set_canary(block, room, canary_of(block)); }
 inline bool canary_stands(const void* block, size_t room) {
   if (!kHasCanaries) return true;
   uint64_t found;

@@ -50,15 +50,21 @@ class Ring {
 
 class Quarantine {
  public:
+  // It has no chance to go by before start(), and nothing else may be called.
+  bool has_started() const { return state_ != 0; }
+  void start() { state_ = os::random_word() | 1; }
+
   // A number by chance, in [0, below); below is at most 2^16.
   uint32_t below(uint32_t below) { return static_cast<uint32_t>(uint64_t{next_chance()} * below >> 24); }
 
+  // The block that leaves for this one, or nullptr.
   void* exchange(void* block, size_t bytes) {
+    if (bytes <= 256) return exchange_small(block);
     const uint32_t chance = next_chance();
-    if (bytes <= 256) [[likely]]
-      return small_.exchange(block, chance);
     return bytes <= 2048 ? middle_.exchange(block, chance) : large_.exchange(block, chance);
   }
+  // The same for a block of up to 256 bytes.
+  void* exchange_small(void* block) { return small_.exchange(block, next_chance()); }
 
   template <class LetGo>
   void flush(LetGo let_go) {
@@ -70,13 +76,11 @@ class Quarantine {
  private:
   // Fast; nothing in it is a secret for long (L'Ecuyer's multiplier).
   uint32_t next_chance() {
-    if (state_ == 0) [[unlikely]]
-      state_ = os::random_word() | 1;
     state_ *= 0xd1342543de82ef95;
     return static_cast<uint32_t>(state_ >> 40);
   }
 
-  uint64_t state_ = 0;
+  uint64_t state_ = 0;  // odd once started
   Ring<256> small_;
   Ring<32> middle_;
   Ring<8> large_;

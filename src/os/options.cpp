@@ -116,6 +116,7 @@ void parse_environment() {
   auto& verbose = options.verbose;
   auto& sample = options.sample;
   auto& backtrace = options.backtrace;
+  auto& zero_freed = options.zero_freed;
   auto& protocol = options.protocol;
   auto& support_cores = options.support_cores;
   auto& support_cpus = options.support_cpus;

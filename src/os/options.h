@@ -28,6 +28,7 @@ struct Options {
   bool verbose = false;
   size_t sample = 0;  // blocks a second, at most
   bool backtrace = false;
+  bool zero_freed = true;
   const char* stats_file = "";
 };
 

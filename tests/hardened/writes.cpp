@@ -170,3 +170,62 @@ TEST(Writes, WhatLayBeforeAnAlignedBlockIsCleanAfterwards) {
   malloc_trim(0);
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(first_nonzero(opaque(malloc(20000)), 20000), kNoMismatch);
 }
+
+// --- what is left of a block's data ----------------------------------------------------------------------------------
+
+// How many of the first bytes are the old data's in blocks that have been freed and are handed out again.
+static std::size_t old_bytes(std::size_t bytes, std::size_t first) {
+  static char* blocks[1000];
+  for (char*& block : blocks) {
+    block = static_cast<char*>(opaque(malloc(bytes)));
+    std::memset(block, 'x', bytes);
+  }
+  for (char* block : blocks) free(opaque(block));
+  std::size_t old = 0;
+  for (char*& block : blocks) {
+    block = static_cast<char*>(opaque(malloc(bytes)));
+    for (std::size_t i = 0; i < first; ++i) old += block[i] == 'x';
+  }
+  for (char* block : blocks) free(block);
+  return old;
+}
+
+TEST(Writes, NothingOldIsLeft) {
+  for (std::size_t bytes : {40, 200, 249, 1000, 5000, 30000}) EXPECT_EQ(old_bytes(bytes, bytes), 0u) << bytes;
+}
+
+// ANNEX_ZERO_FREED=0: of blocks of more than 256 bytes, with the canary, only the first 128.
+ANNEX_SCENARIO(not_all_zeroed) {
+  for (std::size_t bytes : {40, 200, 248}) SCENARIO_CHECK(old_bytes(bytes, bytes) == 0);
+  for (std::size_t bytes : {249, 1000, 5000, 30000}) {
+    SCENARIO_CHECK(old_bytes(bytes, 128) == 0);
+    SCENARIO_CHECK(old_bytes(bytes, bytes) > 0);
+  }
+  // calloc's are zeros all the same.
+  for (std::size_t bytes : {249, 1000, 30000, 100000}) {
+    char* block = static_cast<char*>(opaque(calloc(bytes, 1)));
+    for (std::size_t i = 0; i < bytes; ++i) SCENARIO_CHECK(block[i] == 0);
+    free(block);
+  }
+  return 0;
+}
+TEST(Writes, NotAllIsZeroedOnRequest) {
+  Launch launch;
+  launch.scenario = "not_all_zeroed";
+  launch.environment = {{"ANNEX_ZERO_FREED", "0"}};
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
+
+TEST(Writes, AfterFreeWhereNotAllIsZeroed) {
+  for (const char* bytes : {"64", "200", "1000", "5000", "30000"}) {
+    Launch launch;
+    launch.scenario = "written_after_free";
+    launch.argument = bytes;
+    launch.environment = {{"ANNEX_ZERO_FREED", "0"}};
+    const Outcome outcome = run_scenario(launch);
+    if (has_tags() && outcome.signal == SIGSEGV) continue;
+    EXPECT_EQ(outcome.signal, SIGABRT) << bytes << ": " << describe(outcome);
+    EXPECT_EQ(outcome.err.rfind(std::string("annex: ") + kAfter, 0), 0u) << bytes << ": " << describe(outcome);
+  }
+}
