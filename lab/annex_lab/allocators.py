@@ -98,6 +98,9 @@ EXPERIMENTS_OF = {
         {"ANNEX_SAMPLE": "100", "ANNEX_BACKTRACE": "1"},
         "Annex with 100 blocks a second between guard pages, and call stacks",
     ),
+    "annex-hardened-zeroing-less": Variant(
+        "annex-hardened", {"ANNEX_ZERO_FREED": "0"}, "the hardened build, of larger freed blocks zeroing 128 bytes"
+    ),
     "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
     "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
     "annex-unbatched": Variant("annex-unbatched", {}, "Annex without batches: target annex-unbatched-shared"),

@@ -62,13 +62,5 @@ constexpr SizeClass class_of(size_t bytes) { return bytes <= kTableMax ? class_o
 constexpr size_t block_size(SizeClass size_class) { return kBlockSize[size_class]; }
 
 static_assert(block_size_by_rule(kClasses - 1) == kMaxSmall && kMaxSmall <= UINT16_MAX);
-static_assert([] {
-  for (size_t n = 1; n <= kMaxSmall; ++n) {
-    const SizeClass c = class_of(n);
-    if (block_size(c) < n || (c > 0 && block_size(c - 1) >= n)) return false;  // the smallest that fits
-    if (n > 128 && (block_size(c) - n) * 8 > block_size(c)) return false;      // at most 12.5 % wasted
-  }
-  return true;
-}());
 
 }  // namespace annex
