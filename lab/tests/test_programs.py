@@ -154,6 +154,13 @@ def test_outputs_are_compared_without_what_may_differ():
     assert model.whole_output(b"a") != model.whole_output(b"b")
 
 
+def test_a_pack_is_its_objects_and_its_checksum():
+    pack = b"PACK" + (2).to_bytes(4, "big") + (3).to_bytes(4, "big") + b"objects"
+    checksum = hashlib.sha1(pack).digest()
+    assert model.pack_output(pack + checksum) == "3 objects, whole"
+    assert model.pack_output(pack + b"!" + checksum) == "3 objects, damaged"
+
+
 def test_redis_score_is_the_geometric_mean_of_seconds_a_request():
     output = '"test","rps","avg_latency_ms"\n"SADD","100.0","1"\n"SPOP","400.0","1"\n'
     assert servers.redis_score(output) == pytest.approx(1 / 200)

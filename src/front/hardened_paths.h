@@ -41,6 +41,7 @@ inline constexpr size_t kMostBeside = kMaxSmall - kCanaryBytes;  // a small bloc
   const uint64_t canary = canary_of(block);  // before anything is stored: the list is sealed with the same product
   *list = next_of(block);
   unmarked(block);
+  block->next = nullptr;
   uint8_t* const state = state_in_first(block);
   if (load(state) != 0) [[unlikely]]
     die(kFreedTwice, block);

@@ -56,6 +56,13 @@ def sorted_output(stdout: bytes) -> str:
     return whole_output(b"\n".join(sorted(stdout.splitlines())))
 
 
+def pack_output(stdout: bytes) -> str:
+    """Of a pack of git's: how many objects are in it, and whether its checksum is right. Which deltas its threads find
+    depends on their timing, under every allocator."""
+    right = hashlib.sha1(stdout[:-20]).digest() == stdout[-20:]
+    return f"{int.from_bytes(stdout[8:12], 'big')} objects, {'whole' if right else 'damaged'}"
+
+
 def workload_output(stdout: bytes) -> str:
     """Of a workload's JSON line, what must be the same under every allocator."""
     line = json.loads(stdout)

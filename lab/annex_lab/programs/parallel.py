@@ -2,7 +2,7 @@
 
 from annex_lab.programs import inputs
 from annex_lab.programs.inputs import SCRIPTS
-from annex_lab.programs.model import Command, Context, Program, sorted_output
+from annex_lab.programs.model import Command, Context, Program, pack_output, sorted_output
 from annex_lab.programs.on_input import on_input
 from annex_lab.programs.single import COMMITS, PYTHON, PYTHON_ENV, git_pack
 
@@ -92,6 +92,7 @@ PROGRAMS = [
         argv=lambda context, where: git_pack(context.threads, where),
         needs=("git",),
         env=inputs.GIT_ENV,
+        output=pack_output,
         quick=True,
     ),
     on_input(
