@@ -172,3 +172,18 @@ def test_the_host_is_written_as_measured():
         "latency = 40",
     ]
     assert "which it may not be" in host.machine_text("?", None, 2, caches, measured, kernel)
+
+
+def test_a_disturbed_host_is_a_possible_machine():
+    measured = dict.fromkeys(("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict"), 1e6) | {"ghz": 4.0}
+    measured["llc"] = 3e6
+    caches = {"l1d": (48 << 10, 12), "l2": (1 << 20, 16), "llc": (32 << 20, 16)}
+    lines = host.machine_text("AMD EPYC", host.ZEN_5, 2, caches, measured, []).splitlines()
+    for line in ("latency = 1000", "latency = 1", "forward = 100", "atomic = 1000"):
+        assert line in lines
+
+
+def test_an_impossible_clock_is_measured_again_and_then_not_believed():
+    cycles = iter([1 / 17, -0.2, 0.25])
+    assert host.measured_clock(lambda: next(cycles), told=2.0) == 4.0
+    assert host.measured_clock(lambda: 1 / 17, told=2.0) == 2.0
