@@ -190,7 +190,7 @@ def measure(found: dict[str, tuple[int, int]]) -> dict[str, float]:
         "l1d": _ns("loads", 1_000_000, 16 * _KIB),
         "l2": _ns("loads", 300_000, l2 // 4),
         "llc": _ns("loads", 30_000, max(4 * l2, llc // 8)),
-        "memory": _ns("loads", 10_000, 4 * llc),
+        "memory": _ns("loads", 10_000, min(4 * llc, max(2 * llc, 256 * _MIB))),
         "forward": _ns("store-to-load", 300_000),
         "atomic": _ns("atomics", 300_000),
         "mispredict": 2 * (_ns("branches-random", 200_000) - _ns("branches-alternating", 200_000)),
