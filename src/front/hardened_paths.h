@@ -112,9 +112,11 @@ template <void elsewhere(void*, size_t)>
   if (size > kTinyBlock || known == 0 || reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0)
     return release_in(slab, pointer, bytes);
   const size_t room = size - kCanaryBytes + 1 - known;
-  if ((room != bytes && bytes != 0) || !canary_stands(block, room)) [[unlikely]]
+  if (room != bytes && bytes != 0) [[unlikely]]
     return release_in(slab, pointer, bytes);
-  take_tag(pointer, block, size);
+  take_tag(pointer, block, size);  // before the block is read
+  if (!canary_stands(block, room)) [[unlikely]]
+    die(kWrittenBehind, block);
   store(state, 0);
   set_zero(block, kZeroes ? size : sizeof(Block));
   // A thread without a heap has a quarantine that has not started.
