@@ -135,7 +135,7 @@ def test_what_ended_early_leaves_nothing_that_counts(tmp_path, monkeypatch):
     assert (tmp_path / ONE.part).read_text() == "{}"
 
 
-COMMAND = ["exgen", "--workloads", "glibc-simple,cfrac", "--allocators", "annex-solo,glibc", "--scale-factor", "0.1"]
+COMMAND = ["exgen", "--workloads", "glibc-simple,cfrac", "--allocators", "annex-solo,glibc", "--scale-factor", "0.02"]
 
 
 def test_a_small_one_goes_on_after_ctrl_c(tmp_path):
