@@ -207,7 +207,8 @@ def _variant(name: str) -> Allocator:
 def _ours(name: str) -> Allocator:
     library = paths.RELEASE / f"lib{name}.so"
     if not library.exists():
-        raise Unavailable(f"{name} is not built: cmake --preset release && cmake --build --preset release")
+        target = "" if name in OURS else f" --target {name}-shared"  # experiments are in no default build
+        raise Unavailable(f"{name} is not built: cmake --preset release && cmake --build --preset release{target}")
     return Allocator(name, library, f"build {digest(library)}", flags=RELEASE_FLAGS)
 
 

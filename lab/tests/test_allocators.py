@@ -78,6 +78,14 @@ def test_a_peer_that_was_never_built_says_what_to_do(peers):
         allocators.find("tbb")
 
 
+def test_an_experiment_that_was_never_built_names_its_target(monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "RELEASE", tmp_path)
+    with pytest.raises(Unavailable, match=r"--target annex-batches-8x2-shared$"):
+        allocators.find("annex-batches-8x2")
+    with pytest.raises(Unavailable, match=r"--preset release$"):
+        allocators.find("annex")
+
+
 def test_a_peer_without_its_companion_is_not_there(peers, tmp_path):
     peers("tbb", companions=["libtbbmalloc.so.2"])
     with pytest.raises(Unavailable, match="not built"):
