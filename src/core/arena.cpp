@@ -20,6 +20,12 @@ namespace {
 
 constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: that of 32 MiB
 
+// Pieces of 2 MiB before the first granule: the metadata of each is a page. Slabs begin at multiples of 16 pages, as
+// does the metadata, and in a TLB of 16 sets the first pages of them all compete for one. So the metadata that is used
+// first begins eight pages further on. (cfrac, simulated: the allocator waited 3.3 million cycles for translations, now
+// 0.06 million, of 70 million in all.)
+constexpr uint32_t kPiecesLeftOut = 8;
+
 constinit Chance chance;  // under the arena lock
 
 // How far into a free run that is long enough the granules lie which are taken from it, by chance: a multiple of their
@@ -52,6 +58,7 @@ bool Arena::reserve(size_t bytes) {
     primary.base = base_;
     if (with_reach && os::allow_reading(base_, metadata_)) primary.reach = reinterpret_cast<uintptr_t>(base_);
   }
+  if (with_reach) first_ += kPiecesLeftOut * kGranulesPerHugePage;
   // Where metadata can be read for all of it, the first blocks may be anywhere in its first half.
   if (this == &arenas[0] && addresses_abound()) {
     first_ += chance.below(static_cast<uint32_t>((bytes - metadata_) / kGranule / 2));
