@@ -127,33 +127,36 @@ bool populate(void* start, size_t bytes) {
 
 namespace {
 
-bool is_mapped(const void* page) {
-  unsigned char state = 0;
-  return system_call(SYS_mincore, as_long(page), static_cast<long>(page_size()), as_long(&state)) == 0;
+// What the kernel says of a page, bit 0 being whether it is in memory. False where nothing is mapped.
+bool look_at(const void* page, unsigned char* state) {
+  return system_call(SYS_mincore, as_long(page), static_cast<long>(page_size()), as_long(state)) == 0;
 }
 
 // Whatever was there is gone.
-bool map_anew(void* start, size_t bytes) {
-  return !failed(system_call(SYS_mmap, as_long(start), static_cast<long>(bytes),
-                             PROT_READ | PROT_WRITE | added_protection,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+void map_anew(void* start, size_t bytes) {
+  system_call(SYS_mmap, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE | added_protection,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 }  // namespace
 
 bool is_resident(const void* address) {
   unsigned char state = 0;
-  const long page = as_long(address) & ~static_cast<long>(page_size() - 1);
-  return system_call(SYS_mincore, page, static_cast<long>(page_size()), as_long(&state)) == 0 && (state & 1) != 0;
+  const uintptr_t page = reinterpret_cast<uintptr_t>(address) & ~(page_size() - 1);
+  return look_at(reinterpret_cast<const void*>(page), &state) && (state & 1) != 0;
 }
 
 bool move_pages(void* from, void* to, size_t bytes) {
   const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                                   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
-  // QEMU's user mode (7.2) moves the pages too, but takes the source for unmapped from then on.
-  if (!failed(result)) return is_mapped(from) || map_anew(from, bytes);
-  map_anew(to, bytes);  // the kernel may have taken it away before it failed
-  return false;
+  const bool moved = !failed(result);
+  unsigned char state;
+  if (!moved) {
+    map_anew(to, bytes);  // the kernel may have taken it away before it failed
+  } else if (!look_at(from, &state)) {
+    map_anew(from, bytes);  // QEMU's user mode (7.2) takes it for unmapped from then on
+  }
+  return moved;
 }
 
 namespace {
