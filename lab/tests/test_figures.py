@@ -527,8 +527,8 @@ def figures(parts, tmp_path, monkeypatch):
 
     def measure(one: Measurement, parts: Path) -> None:
         ran.append(one)
-        taken = dict.fromkeys(itertools.product(one.workloads, one.allocators), [(2.0, 3000)] * one.rounds)
-        taken |= {(workload, OURS): [(1.0, 2000)] * one.rounds for workload in one.workloads}
+        taken = dict.fromkeys(itertools.product(one.programs, one.allocators), [(2.0, 3000)] * one.rounds)
+        taken |= {(program, OURS): [(1.0, 2000)] * one.rounds for program in one.programs}
         file = parts / one.part
         file.parent.mkdir(parents=True, exist_ok=True)
         document.save(document_of(taken), file)

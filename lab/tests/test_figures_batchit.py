@@ -4,11 +4,12 @@ import subprocess
 
 import pytest
 import simulator
+from conftest import document_of
 from test_sim import Simulator
 
 from annex_lab import allocators, native, paths
-from annex_lab.sim.figures import metrics
-from annex_lab.sim.figures.batchit import FIGURE_2, FIGURE_4, FIGURE_5, PAPER, effect
+from annex_lab.sim.figures import host, metrics
+from annex_lab.sim.figures.batchit import FIGURE_2, FIGURE_4, FIGURE_5, OVER_THE_BETTER, PAPER, effect
 from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SCALES
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice
@@ -20,9 +21,12 @@ def choice(**more) -> Choice:
     return Choice(SCALES, **{"allocators": PAPER.allocators, "seeds": (1,), **more})
 
 
-def cells(figure, asked: Choice, measured) -> list[Cell]:
-    """measured: the metrics of a run."""
-    return figure.cells(asked, Results({spec: measured(spec) for spec in figure.runs(asked)}, {}))
+def cells(figure, asked: Choice, measured, here: dict | None = None) -> list[Cell]:
+    """measured: the metrics of a run; here: (program, allocator) -> (CPU seconds, peak KiB) of each round."""
+    found = {spec: measured(spec) for spec in figure.runs(asked)}
+    if here:
+        found |= {one: host.results(document_of(here)) for one in figure.measurements(asked)}
+    return figure.cells(asked, Results(found, {}))
 
 
 def at(found: list[Cell], panel: str, row: str) -> Cell:
@@ -45,6 +49,7 @@ def test_batches_are_held_against_the_same_allocator_without():
     found = cells(FIGURE_4, choice(), with_and_without)
     assert {cell.series for cell in found} == {"snmalloc", "annex"} and {cell.row for cell in found} == set(MESSAGES)
     assert all(cell.paper is None for cell in found if cell.series == "annex")
+    assert {cell.ours for cell in found if "measured" in cell.panel} == {None}
     found = [cell for cell in found if cell.series == "snmalloc"]
     time = at(found, effect.TIME, "msgpass-2")
     assert time.ours == pytest.approx(0.8) and time.paper == pytest.approx(0.72) and "Figure 4" in time.paper_from
@@ -59,6 +64,49 @@ def test_producers_and_consumers_have_a_core_each():
     machines = {spec.threads: spec.machine for spec in runs}
     assert machines == {threads: f"speedmalloc-{max(threads, 8) if threads == 6 else threads}" for threads in machines}
     assert set(machines) == {2, 4, 6, 8, 16, 32}
+
+
+def taking(seconds: dict[str, float]) -> dict:
+    """Three rounds of message passing under each allocator; the more threads, the longer."""
+    return {
+        (f"msgpass/{one.threads}", name): [(took * one.threads * round_, 1000 * took) for round_ in (1, 2, 4)]
+        for one in MESSAGES.values()
+        for name, took in seconds.items()
+    }
+
+
+STRATEGIES = ("snmalloc", "snmalloc-unbatched", "annex", "annex-unbatched", "annex-by-slab", "annex-by-slab-unbatched")
+
+
+def test_message_passing_is_measured_here_too():
+    one, two, bases = ((figure.measurements(choice())) for figure in (FIGURE_4, FIGURE_5, OVER_THE_BETTER))
+    assert one == two == bases and one[0].allocators == STRATEGIES  # one run for all
+    assert "--threads 2,4,6,8,16,32 --workloads msgpass" in " ".join(one[0].arguments)
+    here = taking(dict(zip(STRATEGIES, (1, 2, 3, 4, 5, 2.5), strict=True)))
+    panel, rows = "CPU time, measured with 2 CPUs", set(MESSAGES)
+    for figure, ratios in ((FIGURE_4, {"snmalloc": 0.5, "annex": 0.75}), (FIGURE_5, {"annex-by-slab": 2})):
+        found = [cell for cell in cells(figure, choice(), with_and_without, here) if cell.panel == panel]
+        assert {(cell.series, cell.ours) for cell in found} == set(ratios.items())
+        assert {cell.row for cell in found} == rows and all(cell.seeds_high == cell.ours for cell in found)
+
+
+def test_annex_is_held_against_the_better_of_its_bases():
+    def made_up(spec: Spec) -> dict:
+        by_slab_is_better = spec.threads > 4
+        slow, fast = (100, 90) if by_slab_is_better else (90, 100)
+        return {"cycles": {"annex": 72, "annex-unbatched": slow, "annex-by-slab-unbatched": fast}[spec.allocator]}
+
+    here = taking(dict(zip(STRATEGIES, (1, 1, 3, 4, 5, 2.5), strict=True)))
+    found = cells(OVER_THE_BETTER, choice(), made_up, here)
+    assert [cell.ours for cell in found if cell.panel == effect.TIME] == [pytest.approx(0.8)] * len(MESSAGES)
+    assert at(found, "peak memory, measured with 2 CPUs", "msgpass-1").ours == pytest.approx(3 / 2.5)
+    alone = choice(allocators=("annex",))
+    assert (
+        OVER_THE_BETTER.runs(alone)
+        == OVER_THE_BETTER.measurements(alone)
+        == []
+        == cells(OVER_THE_BETTER, alone, made_up)
+    )
 
 
 def test_programs_of_one_thread_have_no_locked_instructions_to_compare():

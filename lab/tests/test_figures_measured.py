@@ -94,8 +94,9 @@ def test_a_result_is_named_after_all_that_it_depends_on():
         Measurement(ONE.workloads, ("annex-solo", "dlmalloc"), 1, 0.001),
         Measurement(ONE.workloads, ONE.allocators, 2, 0.001),
         Measurement(ONE.workloads, ONE.allocators, 1, 0.002),
+        Measurement(ONE.workloads, ONE.allocators, 1, 0.001, (2,)),
     ]
-    assert len({one.part for one in (ONE, *others)}) == 5
+    assert len({one.part for one in (ONE, *others)}) == 6
 
 
 def test_a_result_counts_until_an_allocator_is_newer(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from annex_lab import document, stats
 from annex_lab.sim.figures.runner import Stopped
 from annex_lab.sim.figures.runs import Found, library_written
 
-SAMPLES, DISTURBED = "samples", "disturbed"  # what a figure may ask of it
+SAMPLES, DISTURBED, CPUS = "samples", "disturbed", "cpus"  # what a figure may ask of it
 INTERRUPTED = 130
 
 
@@ -29,17 +29,27 @@ class Measurement:
     allocators: tuple[str, ...]
     rounds: int
     scale: float
+    threads: tuple[int, ...] = (1,)  # of workloads that may have several: each once with each
+
+    @property
+    def programs(self) -> list[str]:
+        """The names of the samples. Only for workloads of several threads, where there is more than one number."""
+        if len(self.threads) == 1:
+            return list(self.workloads)
+        return [f"{workload}/{threads}" for workload in self.workloads for threads in self.threads]
 
     @property
     def part(self) -> str:
         """The file of its result, below the folder of parts."""
-        what = hashlib.sha256(" ".join([*self.workloads, *self.allocators]).encode()).hexdigest()[:8]
+        words = [*self.workloads, *self.allocators, *map(str, self.threads)]
+        what = hashlib.sha256(" ".join(words).encode()).hexdigest()[:8]
         return f"host/{what}-{self.rounds}rounds-scale{self.scale:g}.json"
 
     @property
     def arguments(self) -> list[str]:
-        """Of annex-lab. One thread: where a workload may have several, it has one."""
-        words = ["bench", "--resume", "--threads", "1", "--workloads", ",".join(self.workloads)]
+        """Of annex-lab."""
+        words = ["bench", "--resume", "--threads", ",".join(map(str, self.threads))]
+        words += ["--workloads", ",".join(self.workloads)]
         words += ["--allocators", ",".join(self.allocators), "--rounds", str(self.rounds)]
         return [*words, "--scale", f"{self.scale:g}"]
 
@@ -82,4 +92,5 @@ class Measurement:
 def results(part: dict) -> dict:
     """What a figure may ask of a result."""
     rows = part["results"]
-    return {SAMPLES: stats.Samples(rows), DISTURBED: (sum(row["disturbed"] for row in rows), len(rows))}
+    disturbed = (sum(row["disturbed"] for row in rows), len(rows))
+    return {SAMPLES: stats.Samples(rows), DISTURBED: disturbed, CPUS: part["machine"]["cpus"]}

@@ -57,6 +57,10 @@ def over(top: Value, bottom: Value) -> Value:
     return value
 
 
+def least(*values: Value) -> Value:
+    return lambda results, workload, seed: min(value(results, workload, seed) for value in values)
+
+
 def less(top: Value, bottom: Value) -> Value:
     return lambda results, workload, seed: top(results, workload, seed) - bottom(results, workload, seed)
 

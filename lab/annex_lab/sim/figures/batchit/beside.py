@@ -1,16 +1,21 @@
-"""Beside BatchIt's figures: what a remote free costs, other caches of open batches, and Annex among its peers."""
+"""Beside BatchIt's figures: Annex over the better of its bases, what a remote free costs, other caches of open batches,
+and Annex among its peers."""
+
+from dataclasses import replace
 
 from annex_lab.allocators import OPEN_BATCHES_OF
 from annex_lab.sim.figures import metrics
+from annex_lab.sim.figures.batchit import measured
 from annex_lab.sim.figures.batchit.benchmarks import MANY, MESSAGES, asked, maker
-from annex_lab.sim.figures.batchit.effect import BY_HEAP, BY_SLAB, MEMORY, TIME, unbatched
+from annex_lab.sim.figures.batchit.effect import BY_HEAP, BY_SLAB, MEMORY, TIME, measurements, unbatched
 from annex_lab.sim.figures.cells import COUNT, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.values import Column, Results, Value, cells, in_panel, of, over
+from annex_lab.sim.figures.values import Column, Results, Value, cells, in_panel, least, of, over
 
 OURS = "annex"
 STRATEGIES = tuple(name for base in (*BY_HEAP, *BY_SLAB) for name in (base, unbatched(base)))
+BASES = tuple(unbatched(base) for base in (OURS, *BY_SLAB))
 CACHES = tuple(OPEN_BATCHES_OF)
 PEERS = ("snmalloc", "mimalloc2", "mimalloc3", "rpmalloc")
 TRADING = (*MESSAGES, "xmalloc-testN", "sh8benchN", "larsonN")
@@ -68,6 +73,40 @@ def _ratios(choice: Choice, results: Results, pairs: list[tuple[str, str, str]],
     ]
 
 
+def _bases_there(choice: Choice) -> bool:
+    return set(choice.among((OURS, *BY_SLAB))) == {OURS, *BY_SLAB}
+
+
+def _bases_runs(choice: Choice) -> list[Spec]:
+    return (
+        _runs(replace(choice, allocators=(OURS, *BASES)), (OURS, *BASES), tuple(MESSAGES))
+        if _bases_there(choice)
+        else []
+    )
+
+
+def _over_the_better(choice: Choice, results: Results) -> list[Cell]:
+    if not _bases_there(choice):
+        return []
+    bases = least(*(_value(choice, base, SIZES[TIME]) for base in BASES))
+    simulated = Column(OURS, over(_value(choice, OURS, SIZES[TIME]), bases))
+    return [
+        *_column(results, choice, TIME, simulated, tuple(MESSAGES)),
+        *measured.cells(choice, results, measurements(choice), {OURS: (OURS, BASES)}),
+    ]
+
+
+OVER_THE_BETTER = Figure(
+    "bases",
+    "Annex with batches over the better of its two bases without, message passing",
+    "Over Annex's queues of each heap or those of each slab, both without batches, whichever takes less (of memory: "
+    "has the lower peak). The panels called measured are of a real machine, as in Figures 4 and 5.",
+    _bases_runs,
+    _over_the_better,
+    measurements=lambda choice: measurements(choice) if _bases_there(choice) else [],
+    unit="with batches / the better without",
+    kind="",
+)
 COST = Figure(
     "cost",
     "What a free of another's block costs the allocator, by strategy, message passing",

@@ -1,13 +1,14 @@
 """Figures 2 to 5: an allocator with batches over the same without; its queues are one a heap, or one a slab."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annex_lab.sim.figures import metrics
-from annex_lab.sim.figures.batchit import paper
+from annex_lab.sim.figures.batchit import measured, paper
 from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SUITE, Benchmark, asked, maker
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
+from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.values import Column, Results, cells, in_panel, of, over
 
@@ -28,6 +29,12 @@ OF_THREADS = (metrics.ALLOCATOR_ATOMICS,)
 def unbatched(allocator: str) -> str:
     """The same allocator, built without batches."""
     return f"{allocator}-unbatched"
+
+
+def measurements(choice: Choice) -> list[Measurement]:
+    """On this machine: all strategies side by side, whichever of them a figure shows."""
+    bases = choice.among(ALLOCATORS)
+    return measured.measurement(choice, [name for base in bases for name in (base, unbatched(base))])
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,11 @@ class Effect:
             for cell in self._cells_of(allocator, panel, metric, choice, results)
         ]
 
+    def with_measured(self, choice: Choice, results: Results) -> list[Cell]:
+        """The simulated cells, and those of this machine below them."""
+        series = {name: (name, [unbatched(name)]) for name in choice.among(self.allocators)}
+        return [*self.cells(choice, results), *measured.cells(choice, results, measurements(choice), series)]
+
     def _cells_of(self, allocator: str, panel: str, metric: str, choice: Choice, results: Results) -> list[Cell]:
         rows = asked(choice, self.benchmarks)
         if metric in OF_THREADS:
@@ -81,7 +93,8 @@ _SUITE = (
 )
 _MESSAGES = (
     "N producers and N consumers, a core each. The paper's ran on 72 cores; in ours a consumer without messages, and a "
-    "producer of too many, sleeps."
+    "producer of too many, sleeps. The panels called measured are of a real machine, where more threads than CPUs take "
+    "turns: a number is the ratio of medians over the rounds, in parentheses are the lowest and the highest round."
 )
 _HEAPS = (
     "snmalloc 0.7.6, and Annex's shared flavour as it is: a queue for each heap. The paper's numbers are snmalloc's. "
@@ -98,6 +111,10 @@ def _figure(name: str, title: str, reads: str, effect: Effect) -> Figure:
     return Figure(name, title, reads, effect.runs, effect.cells, unit="with batches / without")
 
 
+def _messages(name: str, title: str, reads: str, effect: Effect) -> Figure:
+    return replace(_figure(name, title, reads, effect), cells=effect.with_measured, measurements=measurements)
+
+
 FIGURE_2 = _figure(
     "2",
     "What batches do to queues for each heap, mimalloc-bench",
@@ -110,7 +127,7 @@ FIGURE_3 = _figure(
     _SLABS + _OVER + _SUITE,
     Effect(BY_SLAB, SUITE, {TIME: paper.MIMALLOC}, "4.2, mimalloc", mean=True),
 )
-FIGURE_4 = _figure(
+FIGURE_4 = _messages(
     "4",
     "What batches do to queues for each heap, message passing",
     _HEAPS + _OVER + _MESSAGES,
@@ -122,7 +139,7 @@ FIGURE_4 = _figure(
         mean=False,
     ),
 )
-FIGURE_5 = _figure(
+FIGURE_5 = _messages(
     "5",
     "What batches do to queues for each slab, message passing",
     _SLABS + _OVER + _MESSAGES,

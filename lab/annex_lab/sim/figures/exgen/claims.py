@@ -1,16 +1,15 @@
 """Exgen-Malloc's claims: the speed over dlmalloc and the memory over mimalloc, of one program and in the mean."""
 
 import itertools
-import statistics
 from dataclasses import replace
 
 from annex_lab import stats
-from annex_lab.sim.figures import host
+from annex_lab.sim.figures import measured
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.exgen import paper
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.host import Measurement
-from annex_lab.sim.figures.values import MEAN, Missing, Results, bootstrap
+from annex_lab.sim.figures.values import MEAN, Results, bootstrap
 
 OURS = "annex-solo"
 MIMALLOCS = ("mimalloc2", "mimalloc3")
@@ -41,33 +40,15 @@ def _measurements(choice: Choice) -> list[Measurement]:
     return [Measurement(workloads, (OURS, *others), choice.rounds, SCALE * choice.scale_factor)]
 
 
-def _by_round(samples: stats.Samples, program: str, allocator: str, metric: str) -> list[float]:
-    values = samples.values(program, allocator, metric)
-    if not values:
-        raise Missing(f"{program} has no sample under {allocator}")
-    return values
-
-
-def _of_program(samples: stats.Samples, program: str, over: str, under: str, metric: str) -> tuple[float, float, float]:
-    """A ratio of medians; and the lowest and the highest of one round."""
-    above, below = (_by_round(samples, program, name, metric) for name in (over, under))
-    pairs = [a / b for a, b in zip(above, below, strict=False)]
-    return statistics.median(above) / statistics.median(below), min(pairs), max(pairs)
-
-
 def _series(
     results: Results, measurement: Measurement, place: tuple[str, str], ratio: tuple[str, str], metric: str
 ) -> list[Cell]:
     """A row for each program."""
-    panel, series = place
-    found = []
-    for program in measurement.workloads:
-        try:
-            samples = results.get(measurement, host.SAMPLES)
-            found.append(Cell(panel, program, series, *_of_program(samples, program, *ratio, metric)))
-        except Missing as why:
-            found.append(Cell(panel, program, series, None, note=str(why)))
-    return found
+    (panel, series), (over, under) = place, ratio
+    return [
+        measured.ratio(results, measurement, Cell(panel, program, series, None), program, over, [under], metric)
+        for program in measurement.programs
+    ]
 
 
 def _means(programs: list[Cell], known: float | None, disturbed: str) -> list[Cell]:
@@ -88,15 +69,6 @@ def _mean(programs: list[Cell], row: str, known: float | None, disturbed: str) -
     return replace(mean, ours=stats.geometric_mean(there), low_95=low, high_95=high, note=note)
 
 
-def _disturbed(results: Results, measurement: Measurement) -> str:
-    """That other processes had a part in it, which the table has to say."""
-    try:
-        disturbed, samples = results.get(measurement, host.DISTURBED)
-    except Missing:
-        return ""
-    return f"{disturbed} of {samples} samples disturbed by other processes" if disturbed else ""
-
-
 def _known(panel: str, other: str) -> float | None:
     if panel == SPEED:
         return paper.SPEED[NAME] if other == paper.SPEED_OVER else None
@@ -109,7 +81,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
         for panel, other in itertools.product((SPEED, MEMORY), _others(choice)):
             ratio, metric = ((other, OURS), "cpu_s") if panel == SPEED else ((OURS, other), "peak_rss_kib")
             programs = _series(results, measurement, (panel, other), ratio, metric)
-            found += [*programs, *_means(programs, _known(panel, other), _disturbed(results, measurement))]
+            found += [*programs, *_means(programs, _known(panel, other), measured.disturbed(results, measurement))]
     return found
 
 
