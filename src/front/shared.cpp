@@ -63,9 +63,6 @@ struct Receiver {
   }
 };
 
-// The heap's owner takes in what others have freed.
-void take_in(ThreadHeap* heap) { heap->inbox.take_in(Receiver{heap}); }
-
 // The way from an outbox to other heaps.
 struct ToHeaps {
   static char* start(const Granule* slab, const Chain& chain) {
@@ -176,7 +173,7 @@ bool start_thread() {
 }
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
-  if (heap->free[c] == nullptr && !heap->inbox.empty()) take_in(heap);
+  if (heap->free[c] == nullptr && !heap->inbox.empty()) heap->inbox.take_in_some(Receiver{heap});
   MALLACC_DROP(uint32_t{c});
   Block* block = heap->free[c];
   if (block == nullptr) {
@@ -260,7 +257,7 @@ void Shared::release_foreign(void* address, Granule* slab, uint64_t key) noexcep
 size_t Shared::give_back() {
   if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
     heap->outbox.flush(ToHeaps{});
-    take_in(heap);
+    heap->inbox.take_in(Receiver{heap});
     heap->flush();
   }
   return purge_all();

@@ -1,7 +1,7 @@
 // A heap's inbox: what other threads have freed of its slabs, and what senders, the heap's owner and the pool of heaps
 // without an owner agree on.
 //
-// Messages come in (remote/message.h), any number of them with one compare-and-swap; the owner takes all in when it
+// Messages come in (remote/message.h), any number of them with one compare-and-swap; the owner takes them in when it
 // needs blocks. A heap in the pool has no owner, so whoever posts to it takes in, in the owner's stead. Nothing is left
 // to nobody, since each side first says what it has done and then looks:
 //
@@ -17,6 +17,10 @@
 // batch has become complete, and from kReapAt on the thread that sorts takes those out itself (reaps) and lets go of
 // them. It posts the others again, and like whoever posts it then looks: the owner may have gone to the pool while they
 // were in no inbox.
+//
+// So an owner that has slept finds few messages, and as many slabs as others have freed blocks of. It takes in at most
+// kVisit of those at a time, so that no allocation takes long, and puts the rest into a second list for its next
+// visits. It alone puts slabs there, and only when it has found that list empty; a reaper takes them out of either.
 //
 // Synchronization: any thread posts. Taking in and changing pooled_ are for the heap's holder: its owner, or, while it
 // is in the pool, whoever has the lock.
@@ -35,10 +39,12 @@ namespace annex::remote {
 // A number of messages from which on sorting them is worth it, and of complete slabs for which taking them out is.
 inline constexpr uint32_t kSortAt = 128;
 inline constexpr uint32_t kReapAt = 32;
+// How many slabs an owner that needs blocks takes in at once.
+inline constexpr uint32_t kVisit = 32;
 
 inline constexpr char kOverwritten[] = "a block written to after it was freed (or another heap's):";
 
-template <uint32_t kMessages, uint32_t kComplete>
+template <uint32_t kMessages, uint32_t kComplete, uint32_t kAtOnce>
 class BasicInbox {
  public:
   // Of whoever takes in, in the owner's stead, and of entering and leaving the pool. Around fork it is held.
@@ -66,14 +72,30 @@ class BasicInbox {
   }
 
   bool empty() const {
-    return messages_.load(std::memory_order_relaxed) == 0 && slabs_.load(std::memory_order_relaxed) == nullptr;
+    return messages_.load(std::memory_order_relaxed) == 0 && slabs_.load(std::memory_order_relaxed) == nullptr &&
+           left_.load(std::memory_order_relaxed) == nullptr;
   }
 
   // The owner takes in what there is.
   template <class Heap>
   void take_in(Heap heap) {
-    take_messages(heap, [&](Granule* slab, const Chain& chain) { heap.receive(slab, chain); });
-    take_slabs([&](Granule* slab) { heap.receive(slab, take(slab, start_of_slab(slab))); });
+    receive_messages(heap);
+    for_each(take_left(), [&](Granule* slab) { receive(slab, heap); });
+    for_each(take_slabs(), [&](Granule* slab) { receive(slab, heap); });
+  }
+
+  // The owner takes in the messages, and some of the slabs.
+  template <class Heap>
+  void take_in_some(Heap heap) {
+    receive_messages(heap);
+    Granule* slab = take_left();
+    if (slab == nullptr) slab = take_slabs();
+    for (uint32_t taken = 0; slab != nullptr && taken < kAtOnce; ++taken) {
+      Granule* const next = slab->inbox_next;  // before receive, as in for_each
+      receive(slab, heap);
+      slab = next;
+    }
+    if (slab != nullptr) left_.store(slab, std::memory_order_release);
   }
 
   // The owner leaves the heap, which it does not touch from here on.
@@ -120,6 +142,16 @@ class BasicInbox {
     }
   }
 
+  template <class Heap>
+  void receive_messages(Heap heap) {
+    take_messages(heap, [&](Granule* slab, const Chain& chain) { heap.receive(slab, chain); });
+  }
+
+  template <class Heap>
+  static void receive(Granule* slab, Heap heap) {
+    heap.receive(slab, take(slab, start_of_slab(slab)));
+  }
+
   // True where the slab has been posted, so that the caller must look at pooled_.
   template <class Heap>
   bool add_to_batch(Granule* slab, char* slab_start, const Chain& chain, Heap heap) {
@@ -155,14 +187,16 @@ class BasicInbox {
   template <class Heap>
   bool reap(Heap heap) {
     bool posted = false;
-    take_slabs([&](Granule* slab) {
+    const auto look_at = [&](Granule* slab) {
       if (complete(slab)) {
         heap.let_go(slab);
       } else {
         post(slab);
         posted = true;
       }
-    });
+    };
+    for_each(take_slabs(), look_at);
+    for_each(take_left(), look_at);
     return posted;
   }
 
@@ -173,12 +207,20 @@ class BasicInbox {
     if (pooled_.load(std::memory_order_relaxed)) take_in(heap);
   }
 
-  // Calls act(slab) for each slab in the list, none of which is there any more.
-  template <class Act>
-  void take_slabs(Act act) {
-    if (slabs_.load(std::memory_order_seq_cst) == nullptr) return;
+  // The slabs of each list, none of which is there any more; nullptr where it is empty.
+  Granule* take_slabs() {
+    if (slabs_.load(std::memory_order_seq_cst) == nullptr) return nullptr;
     complete_.store(0, std::memory_order_relaxed);
-    Granule* slab = slabs_.exchange(nullptr, std::memory_order_seq_cst);
+    return slabs_.exchange(nullptr, std::memory_order_seq_cst);
+  }
+  Granule* take_left() {
+    if (left_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    return left_.exchange(nullptr, std::memory_order_acquire);
+  }
+
+  // Calls act(slab) for each slab of a list that was taken.
+  template <class Act>
+  static void for_each(Granule* slab, Act act) {
     while (slab != nullptr) {
       Granule* next = slab->inbox_next;  // before act: then the slab may be posted again
       act(slab);
@@ -188,10 +230,11 @@ class BasicInbox {
 
   Atomic<uint64_t> messages_{0};  // how many << kAddressBits | the carrier of the first
   Atomic<Granule*> slabs_{nullptr};
+  Atomic<Granule*> left_{nullptr};  // the rest of what the owner has taken
   Atomic<uint32_t> complete_{0};
   Atomic<bool> pooled_{false};  // written with the lock held
 };
 
-using Inbox = BasicInbox<kSortAt, kReapAt>;
+using Inbox = BasicInbox<kSortAt, kReapAt, kVisit>;
 
 }  // namespace annex::remote

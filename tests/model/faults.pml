@@ -29,6 +29,31 @@
 #define TAKE_MESSAGES() EXCHANGE(messages, FIRST(messages), carriers)
 #endif
 
+// The owner or a reaper takes what the owner has left, and says only then that nothing is left there.
+#ifdef BUG_TAKES_THE_REST_WITHOUT_EXCHANGE
+#define TAKE_LEFT() places = left; left = 0
+#else
+#define TAKE_LEFT() EXCHANGE(left, left, places)
+#endif
+
+// The owner forgets what it does not take in.
+#ifdef BUG_FORGETS_THE_REST
+#define LEAVE_THE_REST() skip
+#else
+#define LEAVE_THE_REST()                 \
+  if                                     \
+  :: places != 0 -> left = places        \
+  :: else -> skip                        \
+  fi
+#endif
+
+// The owner that goes to the pool takes in what was posted, and leaves the rest.
+#ifdef BUG_POOLS_THE_REST
+#define TAKE_IN_ALL() take_in_what_was_posted()
+#else
+#define TAKE_IN_ALL() take_in()
+#endif
+
 // Whoever has posted does not look whether the heap has been pooled.
 #ifdef BUG_POSTER_DOES_NOT_LOOK
 #define LOOKS false
@@ -52,9 +77,9 @@
 
 // The owner that leaves takes in first, and marks the heap as pooled then.
 #ifdef BUG_TAKES_IN_BEFORE_IT_MARKS
-#define MARK_AND_TAKE_IN() take_in(); pooled = true
+#define MARK_AND_TAKE_IN() TAKE_IN_ALL(); pooled = true
 #else
-#define MARK_AND_TAKE_IN() pooled = true; take_in()
+#define MARK_AND_TAKE_IN() pooled = true; TAKE_IN_ALL()
 #endif
 
 // The sorter puts into the list a slab that is there.

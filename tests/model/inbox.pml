@@ -6,6 +6,7 @@
 
 short messages
 byte slabs                  // the list of slabs with a batch: the first one
+byte left                   // the same of what the owner has taken out of it and not taken in
 byte inbox_next[SLABS + 1]  // which one is behind it
 short remote[SLABS + 1]
 byte complete
@@ -26,6 +27,7 @@ bool pooled
 
 hidden byte carrier
 hidden short word
+hidden byte the_rest_is_taken_in_before
 
 // --- taking in, by whoever has the heap; and taking, to sort and to reap
 
@@ -47,6 +49,13 @@ inline take_slabs() {
   fi
 }
 
+inline take_left() {
+  if
+  :: left == 0 -> skip
+  :: left != 0 -> TAKE_LEFT()
+  fi
+}
+
 // Within a step. Sets place to the next of the slabs taken.
 inline next_place() {
   place = places;
@@ -54,7 +63,7 @@ inline next_place() {
   READ_LINK_BEFORE()
 }
 
-inline take_in() {
+inline receive_messages() {
   TAKE_MESSAGES();
   do
   :: carriers == 0 -> break
@@ -65,30 +74,77 @@ inline take_in() {
       put_back(SLAB_OF(LAST(chain)), chain);
       chain = 0
     }
-  od;
-  take_slabs();
+  od
+}
+
+inline receive() {
+  d_step {
+    next_place();
+    chain = remote[place];
+    remote[place] = 0
+  }
+  begin_change();
+  d_step {
+    put_back(place, chain);
+    READ_LINK_AFTER();
+    chain = 0;
+    place = 0
+  }
+}
+
+inline receive_all() {
   do
   :: places == 0 -> break
-  :: else ->
-    d_step {
-      next_place();
-      chain = remote[place];
-      remote[place] = 0
-    }
-    begin_change();
-    d_step {
-      put_back(place, chain);
-      READ_LINK_AFTER();
-      chain = 0;
-      place = 0
-    }
+  :: else -> receive()
   od
+}
+
+// What may be there while the heap is in the pool.
+inline take_in_what_was_posted() {
+  receive_messages();
+  take_slabs();
+  receive_all()
+}
+
+inline take_in() {
+#if AT_ONCE != ANY
+  take_left();
+  receive_all();
+#endif
+  take_in_what_was_posted()
+}
+
+// Inbox::take_in_some.
+inline visit() {
+#if AT_ONCE != ANY
+  receive_messages();
+  take_left();
+  if
+  :: places == 0 -> take_slabs()
+  :: else -> skip
+  fi;
+  if
+  :: places != 0 -> receive()
+  :: else -> skip
+  fi;
+  d_step {
+    LEAVE_THE_REST();
+    places = 0
+  }
+#else
+  take_in_what_was_posted()
+#endif
 }
 
 inline take_in_for_the_pool() {
   lock_inbox();
   if
-  :: STILL_POOLED -> take_in()
+  :: STILL_POOLED ->
+    d_step {
+      the_rest_is_taken_in_before = (left == 0 || !pooled);
+      assert(the_rest_is_taken_in_before)
+    }
+    take_in_what_was_posted()
   :: else -> skip
   fi;
   unlock_inbox()
@@ -138,8 +194,7 @@ inline post_slab(it) {
 }
 
 // Lets go of each complete slab in the list, and posts the others again.
-inline reap() {
-  take_slabs();
+inline look_at_all() {
   do
   :: places == 0 -> break
   :: else ->
@@ -157,6 +212,16 @@ inline reap() {
     READ_LINK_AFTER();
     place = 0
   od
+}
+
+inline reap() {
+  take_slabs();
+  look_at_all()
+#if AT_ONCE != ANY
+  ;
+  take_left();
+  look_at_all()
+#endif
 }
 
 // Within a step. Links the chain to what is in the batch.

@@ -23,6 +23,18 @@ inline find_chain(slab, its_chain) {
   od
 }
 
+// Within a step. The batches of a list's slabs are in the inbox.
+inline find_list(first) {
+  chosen = first;
+  do
+  :: chosen == 0 -> break
+  :: else ->
+    REACH(chosen);
+    find_chain(chosen, remote[chosen]);
+    chosen = inbox_next[chosen]
+  od
+}
+
 // Within a step. Sets found to the blocks that are in the inbox, for whoever takes in.
 inline find_all() {
   found = 0;
@@ -34,14 +46,8 @@ inline find_all() {
     find_chain(SLAB_OF(carrier), word);
     carrier = NEXT(link[carrier])
   od;
-  chosen = slabs;
-  do
-  :: chosen == 0 -> break
-  :: else ->
-    REACH(chosen);
-    find_chain(chosen, remote[chosen]);
-    chosen = inbox_next[chosen]
-  od
+  find_list(slabs);
+  find_list(left)
 }
 
 inline check() {

@@ -9,8 +9,8 @@
 //   one heap        A thread that frees has a heap of its own, which no step here touches. Nor is there an order of
 //                   several heaps' locks.
 //   outboxes        A thread closes a batch, and posts its messages, whenever it likes.
-//   owners          They take in whenever the inbox is not empty. What they get back they allocate again; they free
-//                   nothing themselves.
+//   owners          They take in whenever the inbox is not empty, of slabs AT_ONCE, and all that there is when
+//                   they end. What they get back they allocate again; they free nothing themselves.
 //   sizes           There are two slabs, a few blocks and small thresholds: see below.
 //
 // check.py runs it, for CTest. The parameters:
@@ -25,6 +25,9 @@
 #endif
 #ifndef REAP_AT
 #define REAP_AT 1      // complete slabs from which on the sorter reaps
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 1      // slabs that an owner takes in at once; or ANY number
 #endif
 #ifndef SENDERS
 #define SENDERS 2      // threads that free

@@ -36,7 +36,7 @@ proctype Owner(byte me) {
   bool owns = (me == 0);
   {
     do
-    :: owns && (messages != 0 || slabs != 0) -> take_in()
+    :: owns && (messages != 0 || slabs != 0 || left != 0) -> visit()
     :: owns && forking != me -> put_heap(); owns = false
     :: take_heap(!owns); owns = true
 #if ALLOCATIONS

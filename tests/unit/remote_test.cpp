@@ -169,7 +169,7 @@ TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
     EXPECT_TRUE(let_go.insert(slab).second);
   };
   for (Granule* slab : slabs_) slab->state = SlabState::kFull;
-  BasicInbox<4, 2> inbox;
+  BasicInbox<4, 2, kSlabs> inbox;
   for (size_t i = 0; i < kBlocks; ++i) {
     for (size_t s = 0; s < kSlabs; ++s) {
       Block* message = make_message(one(block(s, i)), start_of(slabs_[s]), nullptr);
@@ -177,6 +177,40 @@ TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
     }
   }
   EXPECT_GE(let_go.size(), kSlabs - 1);
+}
+
+TEST_F(RemoteTest, AVisitTakesInSomeOfTheSlabs) {
+  BasicInbox<1, kSlabs, 2> inbox;
+  for (size_t s = 0; s < kSlabs; ++s) {
+    inbox.send(slabs_[s], start_of(slabs_[s]), one(block(s, 0)), Heap{not_pooled, not_complete});
+  }
+  for (size_t visited = 0; visited < kSlabs;) {
+    EXPECT_FALSE(inbox.empty());
+    visited += 2;
+    inbox.take_in_some(Heap{into_received(), not_complete});
+    EXPECT_EQ(received_.size(), visited);
+  }
+  EXPECT_TRUE(inbox.empty());
+}
+
+// What a visit has left is reaped as what was posted since.
+TEST_F(RemoteTest, WhatAVisitHasLeftIsReaped) {
+  std::set<Granule*> let_go;
+  const auto reap = [&](Granule* slab) {
+    EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
+    EXPECT_TRUE(let_go.insert(slab).second);
+  };
+  for (Granule* slab : slabs_) slab->state = SlabState::kFull;
+  BasicInbox<1, 2, 2> inbox;
+  const auto send = [&](size_t s, size_t i) {
+    inbox.send(slabs_[s], start_of(slabs_[s]), one(block(s, i)), Heap{not_pooled, reap});
+  };
+  for (size_t s = 0; s < kSlabs; ++s) send(s, 0);
+  inbox.take_in_some(Heap{into_received(), not_complete});
+  for (size_t i = 1; i < kBlocks; ++i) {
+    for (size_t s = 0; s < kSlabs; ++s) send(s, i);
+  }
+  EXPECT_EQ(let_go.size(), kSlabs - 2);  // those two lack a block that the owner has
 }
 
 template <class Cache>

@@ -17,8 +17,8 @@ struct Choices {
   std::vector<Program> owners;       // of a heap that has one
   std::vector<Program> next_owners;  // of one in the pool
 };
-const std::vector<Program> kOwners = {
-    {"take in"}, {"pool"}, {"take in", "pool"}, {"pool", "unpool"}, {"pool", "unpool", "pool"}};
+const std::vector<Program> kOwners = {{"take in"},         {"take in", "take in"}, {"pool"},
+                                      {"take in", "pool"}, {"pool", "unpool"},     {"pool", "unpool", "pool"}};
 const std::vector<Program> kNextOwners = {{"unpool"}, {"unpool", "take in"}, {"unpool", "pool"}};
 const Choices kOfOne = {{{"A0"},
                          {"A1"},

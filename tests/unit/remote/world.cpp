@@ -63,7 +63,8 @@ class World : public Scheduler::Scenario {
 
   Plan plan_;
   Slab slabs_[kSlabs];
-  remote::BasicInbox<2, 1> inbox_;  // two messages are a reason to sort, each slab that becomes complete one to reap
+  // Two messages are a reason to sort, each slab that becomes complete one to reap; one slab is taken in at a time.
+  remote::BasicInbox<2, 1, 1> inbox_;
   Slab* current_ = &slabs_[kSlabs - 1];
   bool in_use_ = false;  // the heap, by whoever may touch its lists
   bool pooled_;
@@ -108,7 +109,7 @@ std::vector<Scheduler::Thread> World::threads() {
 
 void World::perform(const std::string& operation) {
   if (operation == "take in") {
-    inbox_.take_in(Receiver{this});
+    inbox_.take_in_some(Receiver{this});
   } else if (operation == "pool") {
     flush();
     inbox_.enter_pool(Receiver{this});
@@ -254,7 +255,9 @@ std::string World::name_in_slab(const void* place) const {
 
 void World::check() {
   // Whoever has the heap looks into the inbox one day; where nobody has it, nobody does.
-  if (!pooled_) perform("take in");
+  if (!pooled_) {
+    while (!inbox_.empty()) perform("take in");
+  }
   for (Slab& slab : slabs_) {
     const std::string name = slab.name;
     for (size_t i = 0; i < remote::capacity_of(&slab.metadata); ++i) {
