@@ -15,6 +15,8 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kBytes = 64;
 constexpr size_t kCalls = 20000;
 
+void* volatile kept[kCalls];
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -22,7 +24,6 @@ int main(int argc, char** argv) {
   if (count < 2) return fprintf(stderr, "usage: %s [BLOCKS, 2 or more]\n", argv[0]), 2;
   std::vector<double> microseconds(kCalls);
   std::vector<void*> blocks(count);
-  static void* volatile kept[kCalls];
   for (void*& block : blocks) block = malloc(kBytes);
   std::thread([&] {
     for (size_t i = 0; i < count; i += 2) free(blocks[i]);
