@@ -10,7 +10,6 @@ namespace annex::sim {
 
 namespace {
 
-constexpr Address kLine = Address{1} << kLineShift;
 constexpr Address kHeaders = kUnitMemory + (Address{4} << 32);
 constexpr Address kOfCore = Address{1} << 24;  // 2^18 arenas; then their lines are used again
 

@@ -10,11 +10,10 @@ namespace annex::sim {
 namespace {
 
 constexpr Register kFlag = kR11;
-constexpr Address kLine = 64;
 constexpr Address kEntry = 8;  // bytes of a ring's
 constexpr Address kPerLine = kLine / kEntry;
 constexpr Address kMostEntries = 65536;
-constexpr Address kOfCore = kMostEntries * kEntry + 4 * kLine;
+constexpr Address kRingOfCore = kMostEntries * kEntry + 4 * kLine;
 constexpr Address kLines = kUnitMemory + (Address{1} << 32);
 constexpr Address kCode = kUnitMemory + (Address{2} << 32);
 
@@ -72,7 +71,7 @@ SharedMemory::SharedMemory(const SupportCoreParameters& parameters, Cluster clus
 }
 
 Address SharedMemory::address_of(Part part, unsigned core, uint64_t entry) const {
-  const Address own = kLines + core * kOfCore;
+  const Address own = kLines + core * kRingOfCore;
   if (part == Part::kRing) return own + 4 * kLine + entry % entries_ * kEntry;
   return own + static_cast<Address>(part) * kLine;
 }

@@ -10,7 +10,6 @@ namespace annex::sim {
 
 namespace {
 
-constexpr Address kLine = Address{1} << kLineShift;
 constexpr Address kPointer = 8;  // bytes
 constexpr Address kPointers = Address{1} << 17;
 // From one class to the next: not so that all locks are in the same set of a cache.

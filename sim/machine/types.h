@@ -10,6 +10,7 @@ using Cycles = uint64_t;   // of the simulated cores' clock, since the machine w
 using Address = uint64_t;  // of the simulated program; virtual, which is all that user mode shows
 
 inline constexpr unsigned kLineShift = 6;
+inline constexpr Address kLine = Address{1} << kLineShift;  // bytes
 inline constexpr unsigned kPageShift = 12;
 inline constexpr unsigned kHugePageShift = 21;
 inline constexpr unsigned kMaxCores = 128;

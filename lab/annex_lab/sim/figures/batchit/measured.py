@@ -10,7 +10,7 @@ from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.values import Results
 
 MESSAGE_PASSING = "msgpass"
-SCALE = 0.4  # of annex-lab bench: a run takes a second or less
+SCALE = 0.1  # of annex-lab bench: a round takes a minute
 PANELS = {"time": "score", "CPU time": "cpu_s", "peak memory": "peak_rss_kib"}
 
 
