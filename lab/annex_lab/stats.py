@@ -7,12 +7,17 @@ than for others (docs/benchmarking.md has how far two runs agree). The 95 % inte
 drawn anew, with replacement, the same ones for both. It covers the noise of measuring, not the choice of programs.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd  # else loaded with the first samples: most commands have none, and take less time than that
 
 MEMORY = ("peak_rss_kib", "mean_rss_kib")
 METRICS = ("cpu_s", "score", *MEMORY)  # of which geometric means are taken
@@ -67,6 +72,8 @@ class Samples:
     """All samples of a run: for each metric a table with a row a (program, round) and a column an allocator."""
 
     def __init__(self, results: list[dict]):
+        import pandas as pd
+
         table = pd.DataFrame(results)
         self.programs: list[str] = []
         self.allocators: list[str] = []
@@ -82,6 +89,8 @@ class Samples:
 
     def rounds(self, program: str, metric: str) -> pd.DataFrame:
         """Rows: rounds, columns: allocators; a missing sample is NaN."""
+        import pandas as pd
+
         return self._by_metric.get(metric, {}).get(program, pd.DataFrame())
 
     def values(self, program: str, allocator: str, metric: str) -> list[float]:
@@ -104,6 +113,8 @@ class Samples:
 def with_all_columns(table: pd.DataFrame) -> None:
     """Adds the CPU time in all; the program's own, less the support thread's, where one has used any; and what older
     documents lack, as missing."""
+    import pandas as pd
+
     table["cpu_s"] = table["user_s"] + table["sys_s"]
     support = table.get("support_cpu_s", pd.Series(0.0, table.index)).fillna(0.0)
     table["own_cpu_s"] = table["cpu_s"] - support if support.any() else math.nan

@@ -33,7 +33,7 @@ class Simulator:
         out = self.folder / "out.json"
         out.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "annex_lab.cli", "sim", "--json", out, *arguments]
-        done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, timeout=600)
         return done, json.loads(out.read_text()) if out.exists() else {}
 
 

@@ -1,12 +1,17 @@
 """What an access to an array takes, what the array leaks and how large it is: arrays.csv, which CACTI made."""
 
+from __future__ import annotations
+
 import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy
-import pandas
+
+if TYPE_CHECKING:
+    import pandas  # else loaded where the table is read
 
 TABLE = Path(__file__).with_name("arrays.csv")
 NODE_NM = 22
@@ -34,6 +39,8 @@ class Array:
 
 @functools.cache
 def table(node_nm: int = NODE_NM) -> pandas.DataFrame:
+    import pandas
+
     whole = pandas.read_csv(TABLE, comment="#")
     return whole[whole.node_nm == node_nm]
 
