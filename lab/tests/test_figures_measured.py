@@ -140,7 +140,7 @@ COMMAND = ["exgen", "--workloads", "glibc-simple,cfrac", "--allocators", "annex-
 
 
 def test_a_small_one_goes_on_after_ctrl_c(tmp_path):
-    command = [sys.executable, "-m", "annex_lab.cli", "figures", *COMMAND, "--rounds", "6", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "annex_lab.cli", "figures", *COMMAND, "--rounds", "2", "--out", str(tmp_path)]
     heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     until = time.monotonic() + 60

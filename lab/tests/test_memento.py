@@ -30,7 +30,7 @@ def check_invariants(results: dict) -> None:
 
 @pytest.mark.parametrize("allocator", ["glibc", "annex", "tcmalloc", "jemalloc", "mimalloc3"])
 def test_small_blocks_are_served_and_again_the_same(sim, allocator):
-    if allocator in ("tcmalloc", "mimalloc3") and not (paths.PEERS / f"{allocator}.so").exists():
+    if allocator in ("tcmalloc", "jemalloc", "mimalloc3") and not (paths.PEERS / f"{allocator}.so").exists():
         pytest.skip(f"peers/build {allocator} has not been run")  # it takes longer than a run may
     program = sim.compiled(THREADS)
     runs = [sim("--allocator", allocator, "--threads", 4, "--", program, "{threads}") for _ in range(2)]
