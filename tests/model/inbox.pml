@@ -107,11 +107,13 @@ inline take_in_what_was_posted() {
 }
 
 inline take_in() {
+  receive_messages();
 #if AT_ONCE != ANY
   take_left();
   receive_all();
 #endif
-  take_in_what_was_posted()
+  take_slabs();
+  receive_all()
 }
 
 // Inbox::take_in_some.

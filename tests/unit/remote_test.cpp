@@ -86,6 +86,14 @@ class RemoteTest : public ::testing::Test {
     };
   }
 
+  // How slabs are let go of: each once, with all its blocks.
+  static auto once_complete_into(std::set<Granule*>* let_go) {
+    return [let_go](Granule* slab) {
+      EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
+      EXPECT_TRUE(let_go->insert(slab).second);
+    };
+  }
+
   // Four threads send every block, each by an outbox() of its own, while this one takes in.
   template <class Outbox, class Add>
   void expect_that_all_arrive(Add add) {
@@ -164,10 +172,7 @@ TEST_F(RemoteTest, MessagesHoldChainsOfAnyLength) {
 // An owner that sleeps: the messages are sorted by slab, and slabs all of whose blocks have come are let go of.
 TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
   std::set<Granule*> let_go;
-  const auto reap = [&](Granule* slab) {
-    EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
-    EXPECT_TRUE(let_go.insert(slab).second);
-  };
+  const auto reap = once_complete_into(&let_go);
   for (Granule* slab : slabs_) slab->state = SlabState::kFull;
   BasicInbox<4, 2, kSlabs> inbox;
   for (size_t i = 0; i < kBlocks; ++i) {
@@ -196,10 +201,7 @@ TEST_F(RemoteTest, AVisitTakesInSomeOfTheSlabs) {
 // What a visit has left is reaped as what was posted since.
 TEST_F(RemoteTest, WhatAVisitHasLeftIsReaped) {
   std::set<Granule*> let_go;
-  const auto reap = [&](Granule* slab) {
-    EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
-    EXPECT_TRUE(let_go.insert(slab).second);
-  };
+  const auto reap = once_complete_into(&let_go);
   for (Granule* slab : slabs_) slab->state = SlabState::kFull;
   BasicInbox<1, 2, 2> inbox;
   const auto send = [&](size_t s, size_t i) {
