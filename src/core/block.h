@@ -18,8 +18,11 @@ inline Granule* find_block(const void* address, const char** problem) {
     *problem = "a pointer that Annex did not allocate:";
     return nullptr;
   }
-  if (granule->kind == Kind::kSlabTail) granule -= granule->back;
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - start_of(granule));
+  size_t offset = reinterpret_cast<uintptr_t>(address) % kGranule;
+  if (granule->kind == Kind::kSlabTail) {
+    offset += granule->back * kGranule;
+    granule -= granule->back;
+  }
   switch (granule->kind) {
     case Kind::kSlab: {
       const uint32_t size = static_cast<uint32_t>(block_size(granule->size_class));

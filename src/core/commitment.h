@@ -37,6 +37,7 @@
 // Memory is given back with MADV_DONTNEED, never MADV_FREE: monitors see it go at once.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -81,23 +82,25 @@ extern constinit Commitment commitment;
 inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std::memory_order_relaxed); }
 inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, std::memory_order_relaxed); }
 
-// One heap's share of `touched`, told to the others a granule at a time: a line that all threads write would otherwise
-// be written each time that one carves a page.
+// One heap's share of `touched`. The others are told when it has changed by a sixteenth of the heap, or a granule: a
+// line that all threads write would otherwise be written each time that one carves a page.
 class TouchedBytes {
  public:
-  static constexpr ptrdiff_t kUntold = kGranule;  // at most, either way
+  static constexpr uint32_t kUntold = 16;  // of the heap's granules
 
-  void add(size_t bytes) { change(static_cast<ptrdiff_t>(bytes)); }
-  void subtract(size_t bytes) { change(-static_cast<ptrdiff_t>(bytes)); }
+  // In a heap of so many granules.
+  void add(size_t bytes, uint32_t granules) { change(static_cast<ptrdiff_t>(bytes), granules); }
+  void subtract(size_t bytes, uint32_t granules) { change(-static_cast<ptrdiff_t>(bytes), granules); }
   void tell() {
     note_touched(static_cast<size_t>(untold_));  // or less, modulo 2^64
     untold_ = 0;
   }
 
  private:
-  void change(ptrdiff_t by) {
+  void change(ptrdiff_t by, uint32_t granules) {
     untold_ += by;
-    if (untold_ >= kUntold || untold_ <= -kUntold) tell();
+    const ptrdiff_t most = std::max<ptrdiff_t>(granules / kUntold, 1) * static_cast<ptrdiff_t>(kGranule);
+    if (untold_ >= most || untold_ <= -most) tell();
   }
 
   ptrdiff_t untold_ = 0;

@@ -46,7 +46,7 @@ Granule* Heap::new_slab(SizeClass c) {
 // None of the slab's blocks is in use, and it is in no list.
 void Heap::drop(Granule* slab) {
   const uint32_t granules = slab_granules(slab->size_class);
-  touched_.subtract(slab->carved * block_size(slab->size_class));
+  touched_.subtract(slab->carved * block_size(slab->size_class), granules_);
   end_slab(slab);
   if (cache_.put(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
   granules_ -= granules;
@@ -102,7 +102,7 @@ Block* Heap::carve(Granule* slab) {
                                 : link_in_order(slab->key, first, size, count);
   set_carved(slab, slab->carved + count);
   set_used(slab, used_of(slab) + count);
-  touched_.add(count * size);
+  touched_.add(count * size, granules_);
   return list;
 }
 
@@ -150,6 +150,10 @@ void Heap::flush() {
     life_.leave_current(c, used);
     if (used == 0) drop(slab);
   }
+  give_runs();
+}
+
+void Heap::give_runs() {
   cache_.flush([this](Granule* run) {
     granules_ -= slab_granules(run->size_class);
     give_slab_run(run);

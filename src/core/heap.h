@@ -75,6 +75,8 @@ class Heap {
 
   // Puts the lists back into their slabs and lets go of every empty slab.
   void flush();
+  // Lets go of the runs that wait for its next slabs.
+  void give_runs();
 
   // A thread other than the owner has let go of slabs of this heap.
   void note_taken_away(uint32_t granules) { taken_away_.fetch_add(granules, std::memory_order_relaxed); }

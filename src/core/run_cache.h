@@ -19,8 +19,8 @@ namespace annex {
 
 class RunCache {
  public:
-  static constexpr uint32_t kShare = 8;  // of the heap's granules
-  static constexpr uint32_t kMost = 16;  // granules
+  static constexpr uint32_t kShare = 4;  // of the heap's granules
+  static constexpr uint32_t kMost = 32;  // granules
   static constexpr uint32_t kLengths = kLongestSlab / kGranule;
 
   // How many granules may wait in the cache of a heap whose slabs have so many.

@@ -16,6 +16,7 @@
 #include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
+#include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
 #include "os/lock.h"
@@ -32,7 +33,16 @@ constinit thread_local uint16_t thread_number = kNoNumber;
 namespace {
 
 constinit os::Lock pool_lock;  // guards the pool, and which heaps there are; taken before a heap's own
-constinit ThreadHeap* pool = nullptr;
+// Heaps without a thread, the newest first. As many as there are CPUs are warm: they keep their current slabs and the
+// blocks that are ready, so that a thread which starts where others have just ended allocates at once, and each class
+// from memory that it had before. The others have been flushed.
+struct Pool {
+  ThreadHeap* warm;
+  ThreadHeap* cold;
+  size_t warm_heaps;
+  size_t most_warm;  // 0: not known yet
+};
+constinit Pool pool = {};
 constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acquire
 constinit ThreadHeap first_heap;            // the first thread's: no page of its own
 constinit bool first_heap_used = false;
@@ -104,12 +114,16 @@ ThreadHeap* new_heap() {
 
 ThreadHeap* take_pooled() {
   os::Guard guard(pool_lock);
-  ThreadHeap* heap = pool;
-  if (heap != nullptr) {
-    pool = heap->next_pooled;
+  if (ThreadHeap* heap = pool.warm) {
+    --pool.warm_heaps;
+    pool.warm = heap->next_pooled;
     return heap;
   }
-  heap = new_heap();
+  if (ThreadHeap* heap = pool.cold) {
+    pool.cold = heap->next_pooled;
+    return heap;
+  }
+  ThreadHeap* heap = new_heap();
   if (heap == nullptr) return nullptr;
   heap->number = static_cast<uint16_t>(std::min<uint32_t>(++heaps_made, kNumberOfTheRest));
   if (os::this_thread_forks()) os::fork.hold(heap->inbox.lock);
@@ -124,12 +138,39 @@ ThreadHeap* take_heap() {
   return heap;
 }
 
+// Whether the next heap that comes may be warm; then it counts as one.
+bool stays_warm() {
+  os::Guard guard(pool_lock);
+  if (pool.most_warm == 0) pool.most_warm = os::allowed_cpus().count();
+  if (pool.warm_heaps == pool.most_warm) return false;
+  ++pool.warm_heaps;
+  return true;
+}
+
 void put_heap(ThreadHeap* heap) {
-  heap->flush();
+  const bool warm = stays_warm();
+  if (warm) {
+    heap->give_runs();
+  } else {
+    heap->flush();
+  }
   heap->inbox.enter_pool(Receiver{heap});
   os::Guard guard(pool_lock);
-  heap->next_pooled = pool;
-  pool = heap;
+  ThreadHeap*& first = warm ? pool.warm : pool.cold;
+  heap->next_pooled = first;
+  first = heap;
+}
+
+// No heap in the pool is warm any more.
+void flush_pool() {
+  os::Guard guard(pool_lock);
+  while (ThreadHeap* heap = pool.warm) {
+    --pool.warm_heaps;
+    pool.warm = heap->next_pooled;
+    heap->next_pooled = std::exchange(pool.cold, heap);
+    os::Guard holder(heap->inbox.lock);
+    heap->flush();
+  }
 }
 
 // The thread has no heap of its own any more.
@@ -260,6 +301,7 @@ size_t Shared::give_back() {
     heap->inbox.take_in(Receiver{heap});
     heap->flush();
   }
+  flush_pool();
   return purge_all();
 }
 

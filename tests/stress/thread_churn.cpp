@@ -2,7 +2,10 @@
 // creep.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "common/flavour.h"
+#include "common/scenario.h"
 #include "stress/harness.h"
 
 using namespace annex_test;
@@ -22,6 +25,15 @@ void churn(Slots& slots, int count) {
   }
 }
 
+// Of each of some 40 classes, `bytes` in blocks that are all in use at the same time; then it frees them.
+void use_many_classes(std::size_t bytes) {
+  for (std::size_t size = 16; size <= 1000; size += 16) {
+    std::vector<void*> blocks(bytes / size + 1);
+    for (void*& block : blocks) block = opaque(annex_malloc(size));
+    for (void* block : blocks) annex_free(block);
+  }
+}
+
 }  // namespace
 
 TEST(ThreadChurn, HeapsAreHandedOn) {
@@ -31,6 +43,31 @@ TEST(ThreadChurn, HeapsAreHandedOn) {
   // One heap for each thread that ran at the same time as others, and a few that were slow to
   // leave.
   EXPECT_LE(stats_now().heaps, before + 2 * kAtOnce);
+}
+
+TEST(ThreadChurn, AThreadGoesOnWithTheBlocksThatTheLastOneHadReady) {
+  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "what is ready goes back to the support core";
+  const auto life = [] { use_many_classes(1); };
+  Thread(life).join();
+  const std::uint64_t before = stats_now().slab_refills;
+  Thread(life).join();
+  EXPECT_LE(stats_now().slab_refills, before + 10);
+}
+
+ANNEX_SCENARIO(purge_after_threads) {
+  annex_purge();
+  const std::uint64_t before = stats_now().slabs;
+  in_threads(2, [](int) { use_many_classes(32 * kKiB); });
+  annex_purge();
+  DEMAND(stats_now().slabs <= before + kMiB / 4);
+  return 0;
+}
+
+TEST(ThreadChurn, APurgeReachesWhatThreadsThatEndedHadReady) {
+  Launch launch;
+  launch.scenario = "purge_after_threads";
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
 }
 
 TEST(ThreadChurn, MemoryDoesNotCreep) {
