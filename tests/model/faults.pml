@@ -75,6 +75,13 @@
 #define STILL_POOLED pooled
 #endif
 
+// Whoever purges flushes a heap in the pool without its lock.
+#ifdef BUG_FLUSHES_WITHOUT_THE_LOCK
+#define MAY_FLUSH true
+#else
+#define MAY_FLUSH FREE(inbox_lock)
+#endif
+
 // The owner that leaves takes in first, and marks the heap as pooled then.
 #ifdef BUG_TAKES_IN_BEFORE_IT_MARKS
 #define MARK_AND_TAKE_IN() TAKE_IN_ALL(); pooled = true

@@ -38,6 +38,9 @@
 #ifndef OWNERS
 #define OWNERS 1       // threads that may have the heap; thread 0 has it at the start
 #endif
+#ifndef WARM
+#define WARM 0         // 1: a heap may go to the pool without a flush, and be flushed there by a thread that purges
+#endif
 #ifndef ALLOCATIONS
 #define ALLOCATIONS 0  // blocks that owners allocate and senders free again; or ANY number
 #endif

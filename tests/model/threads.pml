@@ -23,10 +23,22 @@ inline take_heap(wanted) {
 }
 
 inline put_heap() {
-  flush();
+  if
+  :: flush()
+#if WARM
+  :: skip
+#endif
+  fi;
   enter_pool();
   atomic {
     FREE(pool_lock) -> in_pool = true
+  }
+}
+
+// A thread that purges, with both locks held.
+inline flush_pool() {
+  atomic {
+    in_pool && current != 0 && FREE(pool_lock) && MAY_FLUSH -> flush()
   }
 }
 
@@ -39,6 +51,9 @@ proctype Owner(byte me) {
     :: owns && (messages != 0 || slabs != 0 || left != 0) -> visit()
     :: owns && forking != me -> put_heap(); owns = false
     :: take_heap(!owns); owns = true
+#if WARM
+    :: flush_pool()
+#endif
 #if ALLOCATIONS
     :: atomic {
         owns && ALLOCATION_LEFT -> COUNT_ALLOCATION
