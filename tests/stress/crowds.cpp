@@ -5,21 +5,11 @@
 #include <barrier>
 #include <vector>
 
+#include "common/expect_success.h"
 #include "common/scenario.h"
 #include "stress/harness.h"
 
 using namespace annex_test;
-
-namespace {
-
-void expect_success(const char* scenario) {
-  Launch launch;
-  launch.scenario = scenario;
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
-}
-
-}  // namespace
 
 ANNEX_SCENARIO(one_core) {
   // Waiting by spinning for a thread that has no core to run on would show as a hang here.

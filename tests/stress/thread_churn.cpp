@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "common/expect_success.h"
 #include "common/flavour.h"
 #include "common/scenario.h"
 #include "stress/harness.h"
@@ -63,12 +64,7 @@ ANNEX_SCENARIO(purge_after_threads) {
   return 0;
 }
 
-TEST(ThreadChurn, APurgeReachesWhatThreadsThatEndedHadReady) {
-  Launch launch;
-  launch.scenario = "purge_after_threads";
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
-}
+TEST(ThreadChurn, APurgeReachesWhatThreadsThatEndedHadReady) { expect_success("purge_after_threads"); }
 
 TEST(ThreadChurn, MemoryDoesNotCreep) {
   Slots slots;
