@@ -40,7 +40,7 @@ struct Pool {
   ThreadHeap* warm;
   ThreadHeap* cold;
   size_t warm_heaps;
-  size_t most_warm;  // 0: not known yet
+  size_t most_warm;  // the CPUs that the first thread to end might use; 0: not known yet
 };
 constinit Pool pool = {};
 constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acquire
