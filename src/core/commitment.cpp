@@ -22,12 +22,16 @@ size_t slack() { return std::max(kDirtySlack, commitment.live / 8); }
 size_t slabs() { return commitment.live - commitment.spans; }
 size_t touched_of_slabs() { return commitment.touched.load(std::memory_order_relaxed) - commitment.spans; }
 
+// Whether enough of so many bytes is touched that huge pages, which touch all, cost little memory.
+bool well_used(ptrdiff_t touched, ptrdiff_t bytes) { return touched >= bytes / 8 * 5; }
+
 bool proved_to_grow() {
   const size_t touched = commitment.touched.load(std::memory_order_relaxed);
-  if (touched < kProofOfGrowth || touched < commitment.live / 2) return false;
+  if (touched < kProofOfGrowth) return false;
+  if (!well_used(static_cast<ptrdiff_t>(touched), static_cast<ptrdiff_t>(commitment.live))) return false;
   const auto taken = static_cast<ptrdiff_t>(slabs() - commitment.slabs_then);
   const auto used = static_cast<ptrdiff_t>(touched_of_slabs() - commitment.touched_then);
-  return used >= taken / 2;
+  return well_used(used, taken);
 }
 
 void look_at_fresh_span() {

@@ -10,8 +10,8 @@
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
-//   proved to grow  : touched >= 2 MiB and touched >= live / 2, and half is touched of what slabs took since they last
-//                   needed fresh memory
+//   proved to grow  : touched >= 2 MiB and touched >= 5/8 of live, and 5/8 are touched of what slabs took since they
+//                   last needed fresh memory
 //   filled          the last span of 2 MiB or more that was made of fresh memory has been touched all over: 16 pages,
 //                   spread over it, are all resident when the next one is made or it is freed
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans

@@ -230,10 +230,13 @@ TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
   Granule* slabs[64];
   bool clean;
   const auto take = [&](Granule*& slab) { slab = take_slab_run(0, &clean); };
-  note_fresh_slabs();
   for (Granule*& slab : slabs) take(slab);
+  note_fresh_slabs();
+  commitment.slabs_then -= 64 * kGranule;  // as if none of these had needed fresh memory
   EXPECT_FALSE(slabs_want_huge_pages());
-  note_touched(32 * kGranule);
+  note_touched(39 * kGranule);
+  EXPECT_FALSE(slabs_want_huge_pages());
+  note_touched(kGranule);  // 5/8
   EXPECT_TRUE(slabs_want_huge_pages());
   for (Granule* slab : slabs) give_slab_run(slab);
   commitment.touched = touched;
