@@ -23,7 +23,7 @@ size_t slabs() { return commitment.live - commitment.spans; }
 size_t touched_of_slabs() { return commitment.touched.load(std::memory_order_relaxed) - commitment.spans; }
 
 // Whether enough of so many bytes is touched that huge pages, which touch all, cost little memory.
-bool well_used(ptrdiff_t touched, ptrdiff_t bytes) { return touched >= bytes / 8 * 5; }
+bool well_used(ptrdiff_t touched, ptrdiff_t bytes) { return touched >= bytes / 4 * 3; }
 
 bool proved_to_grow() {
   const size_t touched = commitment.touched.load(std::memory_order_relaxed);

@@ -10,7 +10,7 @@
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
-//   proved to grow  : touched >= 2 MiB and touched >= 5/8 of live, and 5/8 are touched of what slabs took since they
+//   proved to grow  : touched >= 2 MiB and touched >= 3/4 of live, and 3/4 are touched of what slabs took since they
 //                   last needed fresh memory
 //   filled          the last span of 2 MiB or more that was made of fresh memory has been touched all over: 16 pages,
 //                   spread over it, are all resident when the next one is made or it is freed
@@ -82,8 +82,9 @@ extern constinit Commitment commitment;
 inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std::memory_order_relaxed); }
 inline void note_untouched(size_t bytes) { commitment.touched.fetch_sub(bytes, std::memory_order_relaxed); }
 
-// One heap's share of `touched`. The others are told when it has changed by a sixteenth of the heap, or a granule: a
-// line that all threads write would otherwise be written each time that one carves a page.
+// One heap's share of `touched`. The others are told when it has changed by a sixteenth of the heap, or a granule, and
+// when the heap takes a run, as the arena then decides by it: a line that all threads write would otherwise be written
+// each time that one carves a page.
 class TouchedBytes {
  public:
   static constexpr uint32_t kUntold = 16;  // of the heap's granules

@@ -38,6 +38,7 @@ Granule* Heap::new_slab(SizeClass c) {
     ++granules_;
     return slab;
   }
+  touched_.tell();  // by which the arena decides what pages fresh memory gets
   Granule* slab = make_slab(c, this, number, spares_ == nullptr ? spares_wanted(granules_) : 0, &spares_);
   if (slab != nullptr) granules_ += slab_granules(c);
   return slab;

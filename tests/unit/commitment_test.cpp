@@ -234,9 +234,9 @@ TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
   note_fresh_slabs();
   commitment.slabs_then -= 64 * kGranule;  // as if none of these had needed fresh memory
   EXPECT_FALSE(slabs_want_huge_pages());
-  note_touched(39 * kGranule);
+  note_touched(47 * kGranule);
   EXPECT_FALSE(slabs_want_huge_pages());
-  note_touched(kGranule);  // 5/8
+  note_touched(kGranule);  // 3/4
   EXPECT_TRUE(slabs_want_huge_pages());
   for (Granule* slab : slabs) give_slab_run(slab);
   commitment.touched = touched;
