@@ -166,7 +166,7 @@ FIGURES = [
      lambda t: [size(t.constant(COMMITMENT, "kSmallestStep")), size(t.constant(COMMITMENT, "kLargestStep"))]),
     ("src/core/commitment.h", "touched >= {} and touched", lambda t: size(t.constant(COMMITMENT, "kProofOfGrowth"))),
     ("src/core/commitment.h", "dirty <= max({}, live / {})",
-     lambda t: [size(t.constant(COMMITMENT, "kDirtySlack")), slack_share(t)]),
+     lambda t: [size(t.constant(COMMITMENT, "kLeastSlack")), slack_share(t)]),
     ("src/core/fault_ahead.h", "clamp(live / {}, {}, {})",
      lambda t: [t.constant(AHEAD, "kShare"), granule(t), size(t.constant(AHEAD, "kLargestSmallPiece"))]),
     ("src/core/fault_ahead.h", "= {}, where slabs want huge pages and live >= {}",

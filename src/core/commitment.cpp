@@ -16,8 +16,10 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallestStep = kMiB;
 constexpr size_t kLargestStep = 64 * kMiB;
 
+constexpr size_t kLeastSlack = kMiB / 2;
+
 // What may be dirty although the heap grows.
-size_t slack() { return std::max(kDirtySlack, commitment.live / 8); }
+size_t slack() { return std::max(kLeastSlack, commitment.live / 8); }
 
 size_t slabs() { return commitment.live - commitment.spans; }
 size_t touched_of_slabs() { return commitment.touched.load(std::memory_order_relaxed) - commitment.spans; }

@@ -28,7 +28,7 @@
 //                   that is more, so that what goes back keeps up with what comes, and no call pays for all. With
 //                   ANNEX_BACKGROUND=1 in an idle process too (purger.h)
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
-//                   dirty <= max(2 MiB, live / 8)  or  live + dirty + n <= peak.
+//                   dirty <= max(512 KiB, live / 8)  or  live + dirty + n <= peak.
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
 //   keepers         threads that do both for the others: in the offload flavour, the support threads while they are
 //                   awake. Growth then waits for nobody: what has to go back goes back just after; unless the keeper
