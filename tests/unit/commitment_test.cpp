@@ -280,9 +280,11 @@ TEST_F(Books, WhatGrowthGivesBack) {
   EXPECT_EQ(growth_excess(1), kHugePage);  // a byte above: in whole pieces
   EXPECT_EQ(growth_excess(10 * kMiB), 10 * kMiB);
   EXPECT_EQ(growth_excess(50 * kMiB), 20 * kMiB);  // an eighth of live stays
-  commitment.live = 8 * kMiB;
-  commitment.dirty = 2 * kMiB;
+  commitment.live = 2 * kMiB;
+  commitment.dirty = kMiB / 2;
   EXPECT_EQ(growth_excess(1000 * kMiB), 0u);  // that little stays in any case
+  commitment.dirty += kGranule;
+  EXPECT_EQ(growth_excess(1000 * kMiB), kHugePage);
 }
 
 TEST_F(Books, GrowthWaitsForAKeeperThatKeepsUp) {
