@@ -158,8 +158,9 @@ def allocators_part(tmp_path, name: str) -> dict:
 
 
 @simulator.needed
-# With a queue for each heap, those blocks need an instruction of their own that the sender sorts (src/remote/inbox.h).
-@pytest.mark.parametrize(("name", "least"), [("annex", 0.5), ("annex-by-slab", 0.9)])
+# With a queue for each heap, those blocks need an instruction of their own that the sender sorts (src/remote/inbox.h):
+# so many as the owner is behind with, here about half.
+@pytest.mark.parametrize(("name", "least"), [("annex", 0.4), ("annex-by-slab", 0.9)])
 def test_annex_without_batches_sends_each_block_by_itself(tmp_path, channels, name, least):
     batched, unbatched = (allocators_part(tmp_path, one) for one in (name, f"{name}-unbatched"))
     freed_by_others = 2 * 1000 * 8.5  # two producers' batches of 1 to 16 messages
