@@ -54,6 +54,23 @@ TEST(Heap, NoBlockIsHandedOutTwice) {
   test::expect_consistent();
 }
 
+TEST(Heap, TellsWhatItHasTouchedBeforeItTakesARun) {
+  User user;
+  constexpr SizeClass kClass = 3;
+  const size_t before = commitment.touched;
+  uint32_t runs = 0;
+  size_t handed_out = 0;
+  for (size_t live = commitment.live; runs < 16;) {
+    user.allocate(kClass);
+    if (commitment.live != live) {  // it has taken a run, and some others with it
+      EXPECT_GE(commitment.touched - before, handed_out);
+      live = commitment.live;
+      ++runs;
+    }
+    handed_out += block_size(kClass);
+  }
+}
+
 TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
   User user;
   constexpr SizeClass kClass = 3;
