@@ -26,6 +26,7 @@ template <void* slow(size_t)>
     if (block == nullptr) [[unlikely]]
       return slow(bytes);
     lists[c] = next_of(block);
+    __builtin_prefetch(lists[c]);  // as pop() does
     return unmarked(block);
   }
   if (bytes <= kMaxSmall) {

@@ -1,5 +1,6 @@
 // The fast path of allocation with markers for Mallacc's steps (os/mallacc_markers.h), for builds with ANNEX_MARKED:
-// the same as the flavours' own, which it stands in for, so that theirs are as they are.
+// the same as the flavours' own, which it stands in for, so that theirs are as they are; but that it fetches the next
+// block ahead by Mallacc's instruction alone.
 //
 // What free() gives back goes to its slab's list and not to this one, so there is nothing to push.
 #pragma once
