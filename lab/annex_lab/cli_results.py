@@ -34,17 +34,34 @@ def _fail(why: Exception) -> NoReturn:
     raise typer.Exit(2)
 
 
+def _draw_scaling(content: dict, path: Path) -> None:
+    from annex_lab import html
+
+    if path.suffix not in (".svg", ".png"):
+        raise typer.BadParameter(f"{path}: a picture's name ends with .svg or .png", param_hint="--scaling")
+    if not html.draw_scaling(content, path):
+        raise typer.BadParameter(
+            "no program ran with three numbers of threads: annex-lab bench --threads 1,2,4", param_hint="--scaling"
+        )
+
+
 def report(
     results: Annotated[Path, typer.Argument(help="of annex-lab bench --json")],
     folder: Annotated[Path | None, typer.Option("--report", file_okay=False, help="write the HTML page here")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="write the tables here")] = None,
+    scaling_file: Annotated[
+        Path | None,
+        typer.Option("--scaling", dir_okay=False, help="draw here how programs scale with threads: .svg, .png"),
+    ] = None,
 ) -> None:
-    """Makes the report of a result file again: tables here, or Markdown, or the HTML page."""
+    """Makes the report of a result file again: tables here, or Markdown, the HTML page, a picture of scaling."""
     try:
         content = document.load(results)
     except document.Unusable as why:
         _fail(why)
     write(content, None, markdown_file, folder)
+    if scaling_file:
+        _draw_scaling(content, scaling_file)
     show.tables(Console(width=max(130, console.width)), Report(content))
 
 

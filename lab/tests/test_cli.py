@@ -109,6 +109,10 @@ def test_a_report_and_the_same_again_from_its_results(tmp_path):
     assert result.exit_code == 0 and again.read_text() == (folder / "results.md").read_text()
     bad = run(cli.app, ["report", str(again)])
     assert bad.exit_code == 2 and "not JSON" in bad.output
+    for name, why in (("curves.bmp", "ends with .svg or .png"), ("curves.svg", "three numbers of threads")):
+        result = run(cli.app, ["report", str(folder / "results.json"), "--scaling", str(tmp_path / name)])
+        assert result.exit_code == 2 and why in " ".join(result.output.replace("│", " ").split())
+        assert not (tmp_path / name).exists()
 
 
 def test_merging_needs_somewhere_to_write(tmp_path):

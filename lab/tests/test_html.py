@@ -16,7 +16,7 @@ import synthetic
 
 import annex_lab.html
 from annex_lab import paths
-from annex_lab.html import labels, page, palette, text
+from annex_lab.html import labels, page, palette, scaling, text
 from annex_lab.html.shape import Data
 
 ALLOCATORS = ["annex", "annex-solo", "glibc", "jemalloc"]
@@ -187,6 +187,56 @@ def test_a_program_with_several_numbers_of_threads_has_a_row_for_each(full):
             document["results"].append({**one, "threads": 4})
     labels_ = [row.label for row in Data(document).rows]
     assert "program-1, 2 thr" in labels_ and "program-1, 4 thr" in labels_
+
+
+def scaled(counts: tuple[int, ...]) -> dict:
+    """annex scales perfectly, glibc not at all: seconds for a unit of work of both, three rounds, by threads."""
+    figures = {}
+    for threads in counts:
+        figures[f"work/{threads}", "glibc"] = [(2.0, 10, 5), (2.5, 10, 5), (9.0, 10, 5)]
+        figures[f"work/{threads}", "annex"] = [(1.0 / threads, 10, 5)] * 3
+    document = by_hand(figures, ["glibc", "annex"])
+    for one in document["results"]:
+        one["threads"] = int(one["workload"].partition("/")[2])
+    return valid(document)
+
+
+def test_a_curve_is_the_pace_over_the_yardsticks_with_the_fewest_threads():
+    data = Data(scaled((4, 1, 16)))
+    ((name, rows),) = scaling.programs(data).items()
+    assert name == "work" and [row.threads for row in rows] == [1, 4, 16]
+    curves = scaling.curves(data, rows)
+    assert curves["glibc"] == ([1, 4, 16], pytest.approx([1, 1, 1]))
+    assert curves["annex"] == ([1, 4, 16], pytest.approx([2, 8, 32]))
+    content = page.render(data.document)
+    assert '<h2 id="scaling">' in content and "highest with 16 threads: annex, 32" in content
+
+
+def test_two_numbers_of_threads_are_no_curve(tmp_path):
+    document = scaled((1, 2))
+    assert '<h2 id="scaling">' not in page.render(document)
+    assert not annex_lab.html.draw_scaling(document, tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
+
+
+def test_an_allocator_that_failed_with_some_numbers_of_threads_keeps_the_others():
+    document = scaled((1, 2, 4))
+    document["results"] = [
+        one for one in document["results"] if (one["workload"], one["allocator"]) != ("work/4", "annex")
+    ]
+    data = Data(document)
+    ((_, rows),) = scaling.programs(data).items()
+    assert scaling.curves(data, rows)["annex"] == ([1, 2], pytest.approx([2, 4]))
+    assert "highest with 4 threads: glibc, 1" in page.render(document)
+
+
+def test_curves_are_drawn_into_a_file_the_same_every_time(tmp_path):
+    for name in ("a.svg", "b.svg", "c.png"):
+        assert annex_lab.html.draw_scaling(scaled((1, 2, 4)), tmp_path / name)
+    drawing = (tmp_path / "a.svg").read_text()
+    assert drawing == (tmp_path / "b.svg").read_text()
+    assert all(word in drawing for word in (">work<", ">annex<", ">glibc<", ">threads<", palette.OURS[0]))
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_odd_names_are_text_and_nothing_else(full):

@@ -11,3 +11,10 @@ def write(document: dict, folder: Path) -> Path:
     target = folder / "index.html"
     target.write_text(page.render(document), encoding="utf-8")
     return target
+
+
+def draw_scaling(document: dict, path: Path) -> bool:
+    """Draws how the programs scale with threads into a file: html/scaling.py. False where none ran with enough."""
+    from annex_lab.html import scaling, shape
+
+    return scaling.write(shape.Data(shape.clean(document)), path)

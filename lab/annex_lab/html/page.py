@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from annex_lab.allocators import is_ours
-from annex_lab.html import heat, palette, plots, text
+from annex_lab.html import heat, palette, plots, scaling, text
 from annex_lab.html.shape import Data, clean
 
 PERCENTILES = [("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9"), ("max_ns", "max")]
@@ -34,6 +34,7 @@ def render(document: dict) -> str:
         warnings=warnings(data),
         means=means(data),
         scatter=scatter(data),
+        scalings=scalings(data),
         heats=heats(data),
         spreads=spreads(data),
         latencies=latencies(data),
@@ -89,6 +90,11 @@ def scatter(data: Data) -> list[plots.Picture]:
     wanted += [(group, "cpu_s") for group in groups if group not in main]
     found = [plots.time_against_memory(data, *one, f"t{number}") for number, one in enumerate(wanted)]
     return [picture for picture in found if picture]
+
+
+def scalings(data: Data) -> list[plots.Picture]:
+    found = scaling.programs(data).items()
+    return [scaling.picture(data, workload, rows, f"s{number}") for number, (workload, rows) in enumerate(found)]
 
 
 def heats(data: Data) -> list[tuple[heat.Metric, heat.Table]]:

@@ -37,6 +37,9 @@ DASHES = ["solid", "dashed", "dotted"]  # the names that both CSS and matplotlib
 
 STAND_INS = {"ink": "#010101", "muted": "#020202", "grid": "#030303", "ours": "#040404", "tint": "#050505"}
 STAND_INS |= {f"s{number}": f"#0600{number:02x}" for number in range(len(SERIES))}
+# The colours for a picture that is a file of its own, on white.
+ON_PAPER = {"ink": "#1c1e22", "muted": "#62666d", "grid": "#b9bdc4", "ours": OURS[0]}
+ON_PAPER |= {f"s{number}": pair[0] for number, pair in enumerate(SERIES)}
 
 
 def step(ratio: float) -> str:

@@ -27,7 +27,7 @@ class Picture:
     caption: str = ""
 
 
-def _figure(width: float, height: float, left: float, bottom: float, right: float = 10, top: float = 8):
+def new_axes(width: float, height: float, left: float, bottom: float, right: float = 10, top: float = 8):
     """Sizes in CSS pixels, margins around the axes too."""
     figure = Figure(figsize=(width / 72, height / 72), dpi=72)  # a point is a pixel
     frame = (left / width, bottom / height, (width - left - right) / width, (height - bottom - top) / height)
@@ -88,7 +88,7 @@ def time_against_memory(data: Data, group: str, metric: str, name: str) -> Pictu
     partly = {allocator for allocator, pair in bars.items() if min(one["programs"] for one in pair) < whole}
     short = METRICS[metric].short
     with svg.settings():
-        figure, axes = _figure(520, 380, 56, 40, 14)
+        figure, axes = new_axes(520, 380, 56, 40, 14)
         for i, which in enumerate("xy"):
             ends = [pair[i][bound] for pair in bars.values() for bound in ("low", "high")]
             known = [end for end in ends if end is not None] + [at[i] for at in points.values()]
@@ -131,7 +131,7 @@ def spread(data: Data, row: Row, name: str) -> Picture | None:
     longest = max(len(a) for a, _ in cells)
     with svg.settings():
         margin = 16 + 5.6 * min(longest, 24)
-        figure, axes = _figure(360, 32 + 16 * len(cells), margin, 24, 16, 4)
+        figure, axes = new_axes(360, 32 + 16 * len(cells), margin, 24, 16, 4)
         if values.min() > 0 and values.max() / values.min() > LOG_FROM:
             _log_axis(axes, "x", _around([values.min(), values.max()], 0.06), 4, lambda one: _axis_seconds(one, one))
         else:
@@ -181,7 +181,7 @@ def latency(data: Data, workload: str, call: str, entries: list[dict], name: str
     times = np.concatenate([x for x, _ in curves.values()])
     shares = np.concatenate([y for _, y in curves.values()])
     with svg.settings():
-        figure, axes = _figure(440, 300, 62, 38, 22)
+        figure, axes = new_axes(440, 300, 62, 38, 22)
         _log_axis(
             axes, "x", _around([times.min(), times.max()], 0.03), 7, lambda ns: _axis_seconds(ns * 1e-9, ns * 1e-9)
         )
