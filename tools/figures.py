@@ -74,7 +74,7 @@ def fair_share(t):
 
 
 def slack_share(t):
-    return t.found(COMMITMENT, r"size_t slack\(\).*live / (\d+)\)")
+    return t.found(COMMITMENT, r"std::max\(kLeastSlack, touched / (\d+)\)")
 
 
 def ahead_from(t):
@@ -151,7 +151,7 @@ FIGURES = [
     ("docs/offload.md", "the first {} hand-overs, which the program does", start_demand),
     ("docs/commitment.md", "large spans are aligned to {} and realloc moves them from {} on",
      lambda t: [huge_page(t), size(t.constant("src/core/span.cpp", "kMoveFrom"))]),
-    ("docs/commitment.md", "until dirty is an {} of live", lambda t: PARTS[slack_share(t)]),
+    ("docs/commitment.md", "until dirty is an {} of what is touched", lambda t: PARTS[slack_share(t)]),
     ("docs/commitment.md", "each thread's heap has a slab of {} for", granule),
     ("docs/commitment.md", "waits for the delay (`ANNEX_PURGE_DELAY`, {} s)",
      lambda t: t.found(OPTIONS, r"purge_delay_ms = (\d+);") // 1000),
@@ -165,7 +165,7 @@ FIGURES = [
     ("src/core/commitment.h", "clamp(committed / 4, {}, {}), at least",
      lambda t: [size(t.constant(COMMITMENT, "kSmallestStep")), size(t.constant(COMMITMENT, "kLargestStep"))]),
     ("src/core/commitment.h", "touched >= {} and touched", lambda t: size(t.constant(COMMITMENT, "kProofOfGrowth"))),
-    ("src/core/commitment.h", "dirty <= max({}, live / {})",
+    ("src/core/commitment.h", "dirty <= max({}, touched / {})",
      lambda t: [size(t.constant(COMMITMENT, "kLeastSlack")), slack_share(t)]),
     ("src/core/fault_ahead.h", "clamp(live / {}, {}, {})",
      lambda t: [t.constant(AHEAD, "kShare"), granule(t), size(t.constant(AHEAD, "kLargestSmallPiece"))]),

@@ -16,10 +16,13 @@ constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallestStep = kMiB;
 constexpr size_t kLargestStep = 64 * kMiB;
 
-constexpr size_t kLeastSlack = kMiB / 2;
+constexpr size_t kLeastSlack = kMiB / 4;
 
 // What may be dirty although the heap grows.
-size_t slack() { return std::max(kLeastSlack, commitment.live / 8); }
+size_t slack() {
+  const size_t touched = commitment.touched.load(std::memory_order_relaxed);
+  return std::max(kLeastSlack, touched / 8);
+}
 
 size_t slabs() { return commitment.live - commitment.spans; }
 size_t touched_of_slabs() { return commitment.touched.load(std::memory_order_relaxed) - commitment.spans; }
@@ -60,6 +63,8 @@ bool slabs_want_huge_pages() {
   if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
   return proved_to_grow();
 }
+
+bool first_slabs_want_clean_memory() { return commitment.dirty < kDirtySlack && !slabs_want_huge_pages(); }
 
 void note_fresh_slabs() {
   commitment.slabs_then = slabs();

@@ -20,7 +20,10 @@
 //                   what is known to be used). None before: a small heap pays 4 KiB at a time.
 //   dirty first     a span for which no dirty run is long enough takes dirty pages from elsewhere, by moving them,
 //                   where it is of 2 MiB or more (gather.h); else a dirty run of half its length or more with the clean
-//                   runs beside it; and only then clean memory alone
+//                   runs beside it; and only then clean memory alone. A slab takes clean memory where nothing is dirty
+//   first slabs     but a heap's first slab of a class rather takes clean memory, as long as less than 2 MiB are dirty
+//                   and fresh memory has small pages. It may stay the only one, with a few blocks: then it costs a page
+//                   or two, and the dirty run is left to a class that fills it
 //
 // giving memory back:
 //   delay           a dirty run is due when it has been free for ANNEX_PURGE_DELAY. What is due goes back when a thread
@@ -28,7 +31,7 @@
 //                   that is more, so that what goes back keeps up with what comes, and no call pays for all. With
 //                   ANNEX_BACKGROUND=1 in an idle process too (purger.h)
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
-//                   dirty <= max(512 KiB, live / 8)  or  live + dirty + n <= peak.
+//                   dirty <= max(256 KiB, touched / 8)  or  live + dirty + n <= peak.
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
 //   keepers         threads that do both for the others: in the offload flavour, the support threads while they are
 //                   awake. Growth then waits for nobody: what has to go back goes back just after; unless the keeper
@@ -46,7 +49,19 @@
 
 namespace annex {
 
-// Under the arena lock, except `touched`.
+// Changed under the arena lock, read by any thread.
+class Gauge {
+ public:
+  operator size_t() const { return __atomic_load_n(&bytes_, __ATOMIC_RELAXED); }
+  void operator=(size_t bytes) { __atomic_store_n(&bytes_, bytes, __ATOMIC_RELAXED); }
+  void operator+=(size_t bytes) { *this = bytes_ + bytes; }
+  void operator-=(size_t bytes) { *this = bytes_ - bytes; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
+// Under the arena lock, except `touched` and `dirty`.
 struct Commitment {
   size_t reserved = 0;
   size_t committed = 0;
@@ -54,7 +69,7 @@ struct Commitment {
   size_t live = 0;
   size_t promised = 0;  // to be live: runs that are being taken at this moment
   size_t spans = 0;     // of live, in spans
-  size_t dirty = 0;
+  Gauge dirty;
   size_t purged_total = 0;
   size_t huge = 0;
   // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
@@ -113,6 +128,7 @@ inline constexpr size_t kDirtySlack = size_t{2} << 20;  // not worth a purge
 // With the arena lock held:
 size_t commit_step(size_t committed);
 bool slabs_want_huge_pages();
+bool first_slabs_want_clean_memory();
 void note_fresh_slabs();  // slabs take memory that has never been used
 bool span_wants_huge_pages(size_t bytes);
 void note_fresh_span(Granule* span, char* start);

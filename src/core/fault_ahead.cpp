@@ -54,7 +54,7 @@ bool fault_ahead() {
     peak_seen = commitment.peak;
     const size_t ahead =
         by_huge_page ? std::clamp(share - std::min(share, kHugePage), kLeastBeforeHuge, kMostBeforeHuge) : piece;
-    owed = ahead - std::min(commitment.dirty, ahead);
+    owed = ahead - std::min<size_t>(commitment.dirty, ahead);
   }
   if (owed == 0 || os::options.purge_delay_ms == 0) {
     owed = 0;

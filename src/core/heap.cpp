@@ -25,22 +25,37 @@ Block* Heap::refill(SizeClass c) {
 // as it is likely to grow by as much, and few enough not to spread the heaps' memory over too many huge pages.
 constexpr uint32_t spares_wanted(uint32_t granules) { return std::min(granules / 2 + 1, 8u); }
 
-// nullptr where memory is exhausted.
+// nullptr where memory is exhausted. Dirty memory first, the heap's own and then the arena's; but a class's first slab
+// is rather of clean memory (commitment.h).
 Granule* Heap::new_slab(SizeClass c) {
-  if (Granule* slab = cache_.take(slab_granules(c))) {
-    remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
-    return slab;
+  const bool first = life_.current(c) == nullptr;
+  if (!first) {
+    if (Granule* slab = take_cached(c)) return slab;
   }
-  if (spares_ != nullptr && slab_granules(c) == 1) {
-    Granule* slab = spares_;
-    spares_ = slab->next;
-    make_slab_of(slab, c, this, number);
-    ++granules_;
-    return slab;
+  if (first || commitment.dirty == 0) {
+    if (Granule* slab = take_spare(c)) return slab;
   }
   touched_.tell();  // by which the arena decides what pages fresh memory gets
-  Granule* slab = make_slab(c, this, number, spares_ == nullptr ? spares_wanted(granules_) : 0, &spares_);
-  if (slab != nullptr) granules_ += slab_granules(c);
+  Granule* slab = make_slab(c, this, number, first, spares_ == nullptr ? spares_wanted(granules_) : 0, &spares_);
+  if (slab == nullptr) return first ? take_cached(c) : nullptr;
+  granules_ += slab_granules(c);
+  return slab;
+}
+
+// An empty slab that waits, made one of the class; nullptr where there is none of its length.
+Granule* Heap::take_cached(SizeClass c) {
+  Granule* slab = cache_.take(slab_granules(c));
+  if (slab != nullptr) remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
+  return slab;
+}
+
+// A clean run that waits, made a slab; nullptr where there is none, or it is too short.
+Granule* Heap::take_spare(SizeClass c) {
+  if (spares_ == nullptr || slab_granules(c) > 1) return nullptr;
+  Granule* slab = spares_;
+  spares_ = slab->next;
+  make_slab_of(slab, c, this, number);
+  ++granules_;
   return slab;
 }
 

@@ -99,6 +99,8 @@ class Heap {
   }
   Block* carve(Granule* slab);
   Granule* new_slab(SizeClass c);
+  Granule* take_cached(SizeClass c);
+  Granule* take_spare(SizeClass c);
   void drop(Granule* slab);
 
   SlabLife<Linked> life_;

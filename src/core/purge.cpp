@@ -45,7 +45,7 @@ size_t purge_oldest(size_t at_most) {
 template <class Choose>
 size_t purge_while(Choose choose, size_t budget = SIZE_MAX) {
   size_t total = 0;
-  budget = std::min(budget, commitment.dirty);
+  budget = std::min<size_t>(budget, commitment.dirty);
   while (commitment.oldest != nullptr && budget > 0) {
     const size_t wanted = std::min(choose(), budget);
     if (wanted == 0) break;

@@ -67,7 +67,7 @@ bool set_up_locked() {
 }
 
 // What a run is taken for.
-enum class Purpose : uint8_t { kSlab, kSpan };
+enum class Purpose : uint8_t { kFirstSlab, kSlab, kSpan };  // kFirstSlab: of its class in a heap
 
 void mark(Granule* run, uint32_t granules, Purpose purpose) {
   if (purpose == Purpose::kSpan) {
@@ -88,7 +88,7 @@ void mark(Granule* run, uint32_t granules, Purpose purpose) {
 // Nothing inside what is becoming a free run may look like a slab or a span.
 void unmark(Granule* run, uint32_t granules, Purpose purpose) {
   run[granules - 1].kind = Kind::kNone;
-  const uint32_t marked = purpose == Purpose::kSlab ? granules : 1;
+  const uint32_t marked = purpose != Purpose::kSpan ? granules : 1;
   for (uint32_t i = 0; i < marked; ++i) run[i].kind = Kind::kNone;
 }
 
@@ -177,6 +177,18 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
   const size_t bytes = size_t{granules} * kGranule;
   const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
   const auto from_dirty = [=](Arena& arena) { return arena.take_dirty(granules); };
+  const auto untouched = [&](bool huge) {
+    *clean = true;
+    if (Granule* run = first_arena_that(from_clean)) {
+      if (huge && granules >= kGranulesPerHugePage) arena_of(run)->advise_huge(run, granules);
+      return run;
+    }
+    if (purpose != Purpose::kSpan) note_fresh_slabs();
+    return first_arena_that([=](Arena& arena) { return arena.take_frontier(granules, huge); });
+  };
+  if (purpose == Purpose::kFirstSlab && first_slabs_want_clean_memory()) {
+    if (Granule* run = untouched(false)) return run;
+  }
   *clean = false;
   if (Granule* run = first_arena_that(from_dirty)) return run;
   if (empty_transfer_cache()) {
@@ -189,15 +201,8 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
     if (Granule* run = take_joined(granules)) return run;
     before_growth(bytes);
   }
-  *clean = true;
-  const bool huge = purpose == Purpose::kSlab ? slabs_want_huge_pages() : span_wants_huge_pages(used);
-  if (Granule* run = first_arena_that(from_clean)) {
-    if (huge && granules >= kGranulesPerHugePage) arena_of(run)->advise_huge(run, granules);
-    return run;
-  }
-  if (purpose == Purpose::kSlab) note_fresh_slabs();
-  const auto from_frontier = [=](Arena& arena) { return arena.take_frontier(granules, huge); };
-  if (Granule* run = first_arena_that(from_frontier)) return run;
+  const bool huge = purpose == Purpose::kSpan ? span_wants_huge_pages(used) : slabs_want_huge_pages();
+  if (Granule* run = untouched(huge)) return run;
   // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.
   purge_all_locked();
   if (Granule* run = first_arena_that(from_clean)) return run;
@@ -307,7 +312,7 @@ Granule* take_spares(SizeClass c, uint32_t count) {
 
 }  // namespace
 
-Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more, Granule** spares) {
+Granule* take_slab_run(SizeClass c, bool* clean, bool first, uint32_t more, Granule** spares) {
   const uint32_t granules = slab_granules(c);
   if (!arena_lock.try_lock()) {
     if (Granule* run = granules == 1 ? transfer_cache.take() : nullptr) {
@@ -318,7 +323,8 @@ Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more, Granule** spares
     }
     arena_lock.lock();
   }
-  Granule* run = take_run_locked(granules, 1, Purpose::kSlab, granules * kGranule, clean);
+  const Purpose purpose = first ? Purpose::kFirstSlab : Purpose::kSlab;
+  Granule* run = take_run_locked(granules, 1, purpose, granules * kGranule, clean);
   if (run != nullptr) {
     prepare_for_slab(run, c);
     if (*clean && granules == 1 && more > 0) *spares = take_spares(c, more);

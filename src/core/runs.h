@@ -24,9 +24,11 @@ bool set_up();
 // is true when the lock is let go; the rest of its metadata is the caller's to write, a slab's key of the word by
 // chance that is there.
 //
-// A slab's: where a clean run of one granule was taken, up to `more` others are taken with it, which cost no memory
+// A slab's: dirty memory first, as it costs nothing; unless the slab is the `first` of its class in a heap. That one
+// may stay the only one, with a few blocks: of clean memory it takes a page or two, and the dirty run is left to who
+// fills it. Where a clean run of one granule was taken, up to `more` others are taken with it, which cost no memory
 // before they are touched: *spares, linked by `next`. They look the same, and are given back by give_spares().
-Granule* take_slab_run(SizeClass c, bool* clean, uint32_t more = 0, Granule** spares = nullptr);
+Granule* take_slab_run(SizeClass c, bool* clean, bool first = false, uint32_t more = 0, Granule** spares = nullptr);
 Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool* clean);
 // In the hardened build (core/chance.h) span.before says how many granules before it, and then one behind it too, are
 // nobody's to use as long as there is the span.

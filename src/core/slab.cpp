@@ -29,9 +29,9 @@ size_t extent_by_chance(size_t size) {
 
 }  // namespace
 
-Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, uint32_t more, Granule** spares) {
+Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, bool first, uint32_t more, Granule** spares) {
   bool clean = false;
-  Granule* slab = take_slab_run(c, &clean, more, spares);
+  Granule* slab = take_slab_run(c, &clean, first, more, spares);
   if (slab == nullptr) return nullptr;
   slab->owner = owner;
   begin(slab, c, number, slab->key, clean);

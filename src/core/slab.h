@@ -18,9 +18,11 @@ constexpr uint32_t fair_share(uint32_t capacity) { return std::max(capacity / 8,
 // How much is carved at a time where the memory is resident already. Untouched memory is carved page by page.
 inline constexpr size_t kResidentExtent = 16384;
 
-// A slab without blocks, whose keys have the owner's number in them; nullptr where memory is exhausted. And up to
-// `more` clean runs beside it, for later (core/runs.h).
-Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, uint32_t more = 0, Granule** spares = nullptr);
+// A slab without blocks, whose keys have the owner's number in them; nullptr where memory is exhausted. Of clean memory
+// rather than dirty where it is the `first` of its class, and up to `more` clean runs beside it, for later
+// (core/runs.h).
+Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, bool first = false, uint32_t more = 0,
+                   Granule** spares = nullptr);
 // A slab of such a run.
 void make_slab_of(Granule* spare, SizeClass c, Heap* owner, uint16_t number);
 

@@ -259,12 +259,14 @@ class Books : public ::testing::Test {
     before_.dirty = commitment.dirty;
     before_.peak = commitment.peak;
     before_.keepers = commitment.keepers;
+    before_.touched = commitment.touched.load();
   }
   void TearDown() override {
     commitment.live = before_.live;
     commitment.dirty = before_.dirty;
     commitment.peak = before_.peak;
     commitment.keepers = before_.keepers;
+    commitment.touched = before_.touched.load();
     os::options.purge_delay_ms = 1000;
   }
 
@@ -274,14 +276,18 @@ class Books : public ::testing::Test {
 
 TEST_F(Books, WhatGrowthGivesBack) {
   commitment.live = 80 * kMiB;
+  commitment.touched = 80 * kMiB;
   commitment.dirty = 30 * kMiB;
   commitment.peak = 110 * kMiB;
   EXPECT_EQ(growth_excess(0), 0u);         // no more than there was before
   EXPECT_EQ(growth_excess(1), kHugePage);  // a byte above: in whole pieces
   EXPECT_EQ(growth_excess(10 * kMiB), 10 * kMiB);
-  EXPECT_EQ(growth_excess(50 * kMiB), 20 * kMiB);  // an eighth of live stays
+  EXPECT_EQ(growth_excess(50 * kMiB), 20 * kMiB);  // an eighth of what is touched stays
+  commitment.touched = 16 * kMiB;
+  EXPECT_EQ(growth_excess(50 * kMiB), 28 * kMiB);
   commitment.live = 2 * kMiB;
-  commitment.dirty = kMiB / 2;
+  commitment.touched = kMiB;
+  commitment.dirty = kMiB / 4;
   EXPECT_EQ(growth_excess(1000 * kMiB), 0u);  // that little stays in any case
   commitment.dirty += kGranule;
   EXPECT_EQ(growth_excess(1000 * kMiB), kHugePage);
@@ -289,6 +295,7 @@ TEST_F(Books, WhatGrowthGivesBack) {
 
 TEST_F(Books, GrowthWaitsForAKeeperThatKeepsUp) {
   commitment.live = 80 * kMiB;
+  commitment.touched = 80 * kMiB;
   commitment.dirty = 20 * kMiB;
   EXPECT_FALSE(growth_can_wait());
   commitment.keepers = 1;

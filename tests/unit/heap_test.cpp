@@ -85,13 +85,52 @@ TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
   EXPECT_EQ(commitment.dirty, dirty);
   EXPECT_DEATH(user.release(blocks.front()), "no allocated block");
   test::expect_consistent();
-  void* other = user.allocate(kClass + 1);
-  EXPECT_EQ(block_or_die(other), slab);
+  // The first of another class is of clean memory, the second is that one.
+  std::vector<void*> others;
+  for (uint32_t i = 0; i <= slab_capacity(kClass + 1); ++i) others.push_back(user.allocate(kClass + 1));
+  Granule* first = block_or_die(others.front());
+  EXPECT_NE(first, slab);
+  EXPECT_TRUE(first->fresh);
+  EXPECT_EQ(block_or_die(others.back()), slab);
   EXPECT_EQ(usable_size(slab), block_size(kClass + 1));
   EXPECT_NE(slab->key, key);
   test::expect_consistent();
-  user.release(other);
+  for (void* other : others) user.release(other);
   for (size_t i = slab_capacity(kClass); i < blocks.size(); ++i) user.release(blocks[i]);
+}
+
+void leave_dirty(uint32_t granules) {
+  bool clean;
+  give_span_run(take_span_run(granules, 1, granules * kGranule, &clean), false);
+}
+
+// What is dirty is used before clean runs that wait, but not by a class's first slab.
+TEST(Heap, TakesDirtyMemoryBeforeCleanButForAClassesFirstSlab) {
+  User user;
+  constexpr SizeClass kClass = 3;
+  std::vector<void*> blocks;
+  for (uint32_t i = 0; i < 3 * slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
+  purge_all();
+  leave_dirty(1);
+  ASSERT_EQ(commitment.dirty, kGranule);
+  void* first = user.allocate(kClass + 1);
+  EXPECT_TRUE(block_or_die(first)->fresh);
+  EXPECT_EQ(commitment.dirty, kGranule);
+  for (uint32_t i = 0; i < slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
+  EXPECT_FALSE(block_or_die(blocks.back())->fresh);
+  EXPECT_EQ(commitment.dirty, 0u);
+  user.release(first);
+  for (void* block : blocks) user.release(block);
+}
+
+TEST(Heap, AFirstSlabIsOfDirtyMemoryWhereThatIsWorthAPurge) {
+  User user;
+  purge_all();
+  leave_dirty(kDirtySlack / kGranule);
+  ASSERT_GE(commitment.dirty, kDirtySlack);
+  void* first = user.allocate(5);
+  EXPECT_FALSE(block_or_die(first)->fresh);
+  user.release(first);
 }
 
 TEST(RunCache, HoldsAShareOfItsHeap) {
