@@ -37,7 +37,7 @@ Granule* Heap::new_slab(SizeClass c) {
   }
   touched_.tell();  // by which the arena decides what pages fresh memory gets
   Granule* slab = make_slab(c, this, number, first, spares_ == nullptr ? spares_wanted(granules_) : 0, &spares_);
-  if (slab == nullptr) return first ? take_cached(c) : nullptr;
+  if (slab == nullptr) return first ? take_cached(c) : take_spare(c);  // what was passed over
   granules_ += slab_granules(c);
   return slab;
 }
