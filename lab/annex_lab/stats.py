@@ -135,7 +135,7 @@ def _logarithms(rounds: pd.DataFrame) -> np.ndarray:
     return np.log(np.where(values > 0, values, np.nan))
 
 
-def _fastest(rounds: np.ndarray) -> np.ndarray:
+def fastest(rounds: np.ndarray) -> np.ndarray:
     """The mean of the lowest quarter along the first axis."""
     return np.sort(rounds, axis=0)[: math.ceil(len(rounds) / QUARTER)].mean(axis=0)
 
@@ -159,12 +159,12 @@ class _Pairs:
         if not values.size:
             return
         rows, against = np.ix_(which, which)
-        means = _fastest(values)
+        means = fastest(values)
         self.point[rows, against] = means[:, None] - means[None, :]
         count = len(values)
         if count >= ENOUGH_ROUNDS:
             drawn = np.random.default_rng(1).integers(count, size=(count, RESAMPLES))
-            means = _fastest(values[drawn])
+            means = fastest(values[drawn])
             self.all_draws[:, rows, against] = means[:, :, None] - means[:, None, :]
 
     def draws(self, allocator: int, against: int) -> np.ndarray:

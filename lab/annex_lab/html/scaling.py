@@ -7,6 +7,7 @@ of rounds, as everywhere (stats.py).
 import math
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -47,9 +48,9 @@ def curves(data: Data, rows: list[Row]) -> dict[str, tuple[list[int], list[float
 def _seconds(data: Data, row: Row, allocator: str) -> float | None:
     """For the work: the geometric mean of the fastest quarter of rounds; None where there is nothing above zero."""
     cell = data.cell(row, allocator)
-    scores = sorted(score for score in cell["score"] if score > 0) if cell is not None else []
-    fastest = scores[: max(1, len(scores) // stats.QUARTER)]
-    return math.exp(sum(map(math.log, fastest)) / len(fastest)) if fastest else None
+    scores = cell["score"].to_numpy(float) if cell is not None else np.empty(0)
+    scores = scores[scores > 0]
+    return math.exp(stats.fastest(np.log(scores))) if len(scores) else None
 
 
 def picture(data: Data, workload: str, rows: list[Row], name: str) -> plots.Picture:
