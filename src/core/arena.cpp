@@ -12,7 +12,7 @@ namespace annex {
 
 constinit Primary primary = {kNowhere, nullptr, 0};
 constinit os::Lock arena_lock;
-constinit Arena arenas[kMaxArenas];
+[[gnu::section(".bss.arenas")]] constinit Arena arenas[kMaxArenas];  // last of all: layout.ld
 constinit uint32_t arena_count = 0;
 constinit CommitSideTables* commit_side_tables = nullptr;
 

@@ -145,7 +145,7 @@ void Heap::settle(Granule* head, uint32_t used) noexcept {
   if (used > head->carved) die(kFreedTwice, head->free);
   set_used(head, used);
   // What the heap's list holds counts as used.
-  if (used == 0 && head->state == SlabState::kCurrent && lists[head->size_class] != nullptr)
+  if (used == 0 && head->state == SlabState::kCurrent && list_of(head->size_class) != nullptr)
     die(kFreedTwice, head->free);
   if (life_.came_back(head, used)) drop(head);
 }
@@ -156,8 +156,9 @@ void Heap::flush() {
     if (slab == nullptr) continue;
     uint32_t used = used_of(slab);
     MALLACC_DROP(uint32_t{c});
-    while (Block* block = lists[c]) {
-      lists[c] = next_of(block);
+    Block*& list = list_of(c);
+    while (Block* block = list) {
+      list = next_of(block);
       set_next(block, slab->free);
       slab->free = block;
       --used;

@@ -42,14 +42,15 @@ class Counter {
 class Heap {
  public:
   // The blocks that malloc pops, by class; all of one list are from the class's current slab. A front end may keep
-  // them elsewhere.
+  // its lists elsewhere: then `elsewhere` says where. A new heap is all zeros, so that the static ones take no room in
+  // the library's file and no page before they are used.
   Block* free[kClasses] = {};
-  Block** lists = free;
+  Block** elsewhere = nullptr;
 
   // By which free knows the slabs of this heap from those of others.
   uint16_t number = 0;
 
-  // A non-empty list of blocks of the class, for lists[c]; nullptr where memory is exhausted.
+  // A non-empty list of blocks of the class, for its list; nullptr where memory is exhausted.
   Block* refill(SizeClass c);
   // What refill() looks at first, for the front ends to inline: what has been freed of the class's current slab;
   // nullptr where that is nothing.
@@ -97,6 +98,7 @@ class Heap {
     set_used(slab, slab->carved);
     return list;
   }
+  Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }
   Block* carve(Granule* slab);
   Granule* new_slab(SizeClass c);
   Granule* take_cached(SizeClass c);

@@ -46,7 +46,7 @@ void after_fork_in_child() {
   const bool ready = set_up();
   os::allow_helpers();
   if (os::options.backtrace) os::prepare_call_stacks();
-  if (ready) sample::start();
+  if (ready && os::options.sample != 0) sample::start();
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];
@@ -58,7 +58,7 @@ void after_fork_in_child() {
 }
 
 [[gnu::destructor(101)]] void end() {
-  observe::report_at_exit();
+  if (os::options.stats != os::StatsFormat::kOff) observe::report_at_exit();
 #ifdef __SANITIZE_THREAD__
   os::NoHelpers joined;  // a thread that is not is a leak to ThreadSanitizer
   joined.for_good();

@@ -324,13 +324,13 @@ void Shared::start() {}
 Heap* Shared::claim_first_heap(Block** lists) {
   if (first_heap_used) return nullptr;
   take_heap();  // which is this one
-  first_heap.lists = lists;
+  first_heap.elsewhere = lists;
   return &first_heap;
 }
 
 void Shared::keep_first_heap() {
-  for (SizeClass c = 0; c < kClasses; ++c) first_heap.free[c] = std::exchange(first_heap.lists[c], nullptr);
-  first_heap.lists = first_heap.free;
+  for (SizeClass c = 0; c < kClasses; ++c) first_heap.free[c] = std::exchange(first_heap.elsewhere[c], nullptr);
+  first_heap.elsewhere = nullptr;
   enter_heap(&first_heap);
 }
 

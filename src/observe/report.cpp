@@ -112,7 +112,6 @@ void as_text(const annex_stats_t& stats, os::Text& text) {
 }
 
 void report_at_exit() {
-  if (os::options.stats == os::StatsFormat::kOff) return;
   char buffer[4096];
   os::Text text(buffer, sizeof buffer);
   const annex_stats_t stats = gather();

@@ -13,7 +13,7 @@ annex_stats_t gather();
 void as_json(const annex_stats_t& stats, os::Text& text);
 void as_text(const annex_stats_t& stats, os::Text& text);
 
-// Writes the statistics where ANNEX_STATS and ANNEX_STATS_FILE say, if anywhere.
+// Writes the statistics as ANNEX_STATS (not off) and ANNEX_STATS_FILE say.
 void report_at_exit();
 
 }  // namespace annex::observe

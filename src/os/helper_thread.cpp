@@ -17,6 +17,8 @@
 
 namespace annex::os {
 
+constinit std::atomic<long> helpers_process{0};
+
 namespace {
 
 constexpr size_t kStackBytes = size_t{256} << 10;
@@ -26,9 +28,8 @@ constinit Lock helpers_lock;
 constinit HelperThread* helpers = nullptr;  // every one that was ever started; under the lock
 constinit std::atomic<uint32_t> held{0};    // how many NoHelpers there are
 constinit std::atomic<bool> never{false};   // for good
-constinit std::atomic<long> process{0};     // in which there may be helpers; 0 before the library is loaded
 
-bool in_own_process() { return process.load(std::memory_order_relaxed) == system_call(SYS_getpid); }
+bool in_own_process() { return helpers_process.load(std::memory_order_relaxed) == system_call(SYS_getpid); }
 
 // So that no signal handler of the program's finds the lock held by the thread that it interrupts. What libc uses
 // itself stays open.
@@ -118,7 +119,7 @@ bool HelperThread::must_end() {
   compared_ms_ = now;
   const Privileges mine = privileges_of(id_);
   Privileges makers = privileges_of(maker_);
-  if (!makers.known) makers = privileges_of(maker_ = process.load(std::memory_order_relaxed));
+  if (!makers.known) makers = privileges_of(maker_ = helpers_process.load(std::memory_order_relaxed));
   if (mine == makers) return false;
   if (makers.known && mine.filters != makers.filters) never.store(true, std::memory_order_relaxed);
   return true;
@@ -133,12 +134,10 @@ void HelperThread::sleep_ms(long milliseconds) {
 
 void hold_helpers_lock_for_fork() { fork.hold(helpers_lock); }
 
-void allow_helpers() { process.store(system_call(SYS_getpid), std::memory_order_relaxed); }
-
 void forget_helpers_after_fork() {
   for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) thread->made_ = false;
   held.store(0);
-  if (process.load(std::memory_order_relaxed) != 0) allow_helpers();
+  if (helpers_process.load(std::memory_order_relaxed) != 0) allow_helpers();
 }
 
 namespace {

@@ -8,8 +8,7 @@
 //   - a helper that has nothing to do ends, and the next one has what its maker has then
 //   - entry/privileges.cpp ends all helpers before the calls that change any of it
 //   - must_end() compares helper and maker (the process's first thread where the maker has ended), for changes that
-//   come
-//     another way
+//     come another way
 //
 // All signals are blocked in a helper but those that libc uses itself.
 //
@@ -23,6 +22,8 @@
 
 #include <atomic>
 #include <cstdint>
+
+#include "os/system_call.h"
 
 namespace annex::os {
 
@@ -62,8 +63,11 @@ class HelperThread {
   uint64_t compared_ms_ = 0;
 };
 
+// The process in which there may be helpers; 0 before the library is loaded.
+extern constinit std::atomic<long> helpers_process;
+
 // The library is loaded: from now on there may be helpers, in this process.
-void allow_helpers();
+inline void allow_helpers() { helpers_process.store(system_call(SYS_getpid), std::memory_order_relaxed); }
 
 // Around fork: no helper is being made or ended; a forked child has none.
 void hold_helpers_lock_for_fork();

@@ -77,7 +77,7 @@ void check_behind(const Page* page) {
 }  // namespace
 
 void start() {
-  if (os::options.sample == 0 || os::page_size() < kMostBytes || !reserve_pages()) return;
+  if (os::page_size() < kMostBytes || !reserve_pages()) return;
   chance = os::random_word();
   catch_faults();
   // Last, since it lets others in.

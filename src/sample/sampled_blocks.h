@@ -33,7 +33,7 @@ inline constexpr size_t kMostBytes = 4096;  // larger blocks are not sampled
 extern constinit std::atomic<uint64_t> next_ms [[gnu::visibility("hidden")]];  // when the next one may be taken
 extern constinit os::Lock lock;  // of all that is below; held around fork (os/fork.h)
 
-// At the library's start: as the environment says (os/options.h).
+// At the library's start, where the environment asks for samples (os/options.h).
 void start();
 
 // Whether it is time to sample a block of so many bytes.
