@@ -310,7 +310,8 @@ void Arena::advise_huge(Granule* fresh, uint32_t granules) {
   commitment.huge += bytes;
 }
 
-bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
+bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages, bool* clean) {
+  *clean = true;
   if (end == frontier()) {
     const uint32_t wanted = round_up(frontier_ + granules, kGranulesPerHugePage);
     if (!commit_to(wanted)) return false;
@@ -322,6 +323,7 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages) {
     return true;
   }
   if (end > frontier() || !is_free(end) || end->length < granules) return false;
+  *clean = !end->dirty;
   take_front(end, granules);
   return true;
 }

@@ -76,8 +76,8 @@ class Arena {
   // and if so, the run taken.
   bool can_join(Granule* dirty, uint32_t granules) const;
   Granule* take_joined(Granule* dirty, uint32_t granules);
-  // Takes the granules from `end` on, if they are free.
-  bool take_following(Granule* end, uint32_t granules, bool huge_pages);
+  // Takes the granules from `end` on, if they are free; whether they are clean.
+  bool take_following(Granule* end, uint32_t granules, bool huge_pages, bool* clean);
   // A run that is clean gets huge pages when it is touched.
   void advise_huge(Granule* fresh, uint32_t granules);
   // Takes the end of a dirty run out, to be given back and then put_clean.

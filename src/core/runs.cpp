@@ -453,7 +453,14 @@ bool resize_span(Granule* head, size_t bytes) {
   if (granules > before) {
     const size_t more = size_t{granules - before} * kGranule;
     if (!limit_allows(more)) return false;
-    if (!arena.take_following(head + before, granules - before, span_wants_huge_pages(bytes))) return false;
+    Granule* const following = head + before;
+    bool clean = false;
+    if (!arena.take_following(following, granules - before, span_wants_huge_pages(bytes), &clean)) return false;
+    if (clean) {
+      set_aside(following, granules - before);
+      before_growth(more);
+      following->kind = Kind::kNone;
+    }
     head[before - 1].kind = Kind::kNone;
     account_taken(more, Purpose::kSpan);
     mark(head, granules, Purpose::kSpan);

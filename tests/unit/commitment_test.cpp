@@ -146,6 +146,26 @@ TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
   test::expect_consistent();
 }
 
+TEST_F(CommitmentTest, ASpanThatGrowsInPlaceGivesBackToo) {
+  Granule* other = span(320);  // 20 MiB
+  Granule* grows = span(512);
+  ASSERT_TRUE(resize_span(grows, 64 * kGranule));
+  purge_all();  // what follows it is clean
+  give_span_run(other, false);
+  commitment.peak = 0;
+  ASSERT_TRUE(resize_span(grows, 512 * kGranule));
+  EXPECT_EQ(grows->length, 512u);
+  EXPECT_LE(commitment.dirty, std::max(2 * kMiB, commitment.live / 8));
+  // Over what is dirty it grows as it is.
+  ASSERT_TRUE(resize_span(grows, 64 * kGranule));
+  const size_t dirty = commitment.dirty;
+  commitment.peak = 0;
+  ASSERT_TRUE(resize_span(grows, 128 * kGranule));
+  EXPECT_EQ(commitment.dirty, dirty - 64 * kGranule);
+  give_span_run(grows, false);
+  test::expect_consistent();
+}
+
 TEST_F(CommitmentTest, GrowthLeavesItToAKeeperThatKeepsUp) {
   Granule* live = span(640);  // 40 MiB
   const auto grow = [] {
