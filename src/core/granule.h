@@ -141,9 +141,12 @@ struct alignas(128) Granule {
   uint16_t used_after;  // blocks in use when the countdown ends
   uint16_t carved;      // blocks made so far, from the slab's start
   SlabState state;
-  bool fresh;           // the slab's uncarved part has never been touched
-  uint32_t first_word;  // of the slab, offload flavour: no word of its bitmap before this one has a bit set
-  Granule* next;        // in a list of partial slabs, or of free runs of like length
+  bool fresh;  // the slab's uncarved part has never been touched
+  union {
+    uint32_t takes;       // how often the heap has taken a long list of the slab's (core/list_order.h)
+    uint32_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
+  };
+  Granule* next;  // in a list of partial slabs, or of free runs of like length
   Granule* previous;
 };
 static_assert(sizeof(Granule) == 128);

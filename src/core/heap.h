@@ -2,7 +2,7 @@
 //
 // One allocation, from fast to slow:
 //   1. pop from free[class]                                       (the front ends inline this)
-//   2. refill: take what has been freed into the current slab, whole, in O(1)
+//   2. refill: take what has been freed into the current slab, whole, in O(1) (and seldom, put in order: list_order.h)
 //   3. refill: the first partial slab becomes current
 //   4. refill: carve fresh blocks out of the current slab, a page or so at a time
 //   5. refill: make a new slab, of a run in the heap's cache or one from the arena
@@ -24,6 +24,7 @@
 #include "core/commitment.h"
 #include "core/free_block.h"
 #include "core/granule.h"
+#include "core/list_order.h"
 #include "core/run_cache.h"
 #include "core/slab_life.h"
 
@@ -95,6 +96,8 @@ class Heap {
   static Block* take(Granule* slab) {
     Block* list = slab->free;
     slab->free = nullptr;
+    if (wants_order(slab)) [[unlikely]]
+      list = in_order(slab, list);
     set_used(slab, slab->carved);
     return list;
   }

@@ -18,6 +18,7 @@ void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fr
   slab->free = nullptr;
   slab->remote = 0;
   slab->fresh = fresh;
+  slab->takes = 0;
 }
 
 // So many bytes of blocks are made together: as many blocks as are put in random order, or where those are much memory,

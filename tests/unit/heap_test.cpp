@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "consistency.h"
 #include "core/block.h"
 #include "core/commitment.h"
+#include "core/list_order.h"
 #include "core/run_cache.h"
 #include "core/runs.h"
 
@@ -69,6 +71,76 @@ TEST(Heap, TellsWhatItHasTouchedBeforeItTakesARun) {
     }
     handed_out += block_size(kClass);
   }
+}
+
+// The blocks of a class that are made first come back in random order, turn by turn: how many of those handed out in
+// each turn lie just behind the one before.
+std::vector<uint32_t> neighbours_by_turn(SizeClass c, uint32_t turns, uint32_t* blocks) {
+  User user;
+  std::mt19937 random(5);
+  std::vector<char*> live;
+  std::vector<uint32_t> result;
+  *blocks = 1;
+  for (uint32_t turn = 0; turn <= turns; ++turn) {
+    uint32_t neighbours = 0;
+    for (uint32_t i = 0; i < *blocks; ++i) {
+      live.push_back(static_cast<char*>(user.allocate(c)));
+      *blocks = block_or_die(live[0])->carved;
+      neighbours += i > 0 && live[i] == live[i - 1] + block_size(c);
+    }
+    result.push_back(neighbours);
+    std::shuffle(live.begin(), live.end(), random);
+    for (char* block : live) user.release(block);
+    live.clear();
+  }
+  return result;
+}
+
+TEST(Heap, NowAndThenALongListIsPutInOrder) {
+  uint32_t blocks;
+  const std::vector<uint32_t> neighbours = neighbours_by_turn(2, 2 * kTakesInOrder, &blocks);
+  ASSERT_GE(blocks, kLongList);
+  for (uint32_t turn = 0; turn < neighbours.size(); ++turn) {
+    if (turn % kTakesInOrder == 0) {
+      EXPECT_EQ(neighbours[turn], blocks - 1) << turn;  // the first ones are new
+    } else {
+      EXPECT_LT(neighbours[turn], blocks / 4) << turn;
+    }
+  }
+}
+
+TEST(Heap, AShortListStaysAsItIs) {
+  uint32_t blocks;
+  const std::vector<uint32_t> neighbours = neighbours_by_turn(21, 4 * kTakesInOrder, &blocks);
+  ASSERT_LT(blocks, kLongList);
+  for (uint32_t turn = 1; turn < neighbours.size(); ++turn) EXPECT_LT(neighbours[turn], blocks - 1) << turn;
+}
+
+TEST(Heap, ABlockThatWasWrittenToAfterItWasFreedIsFoundWhenItsListIsPutInOrder) {
+  User user;
+  constexpr SizeClass kClass = 2;
+  std::vector<Block*> blocks;
+  for (uint32_t i = 0; i < kLongList; ++i) blocks.push_back(static_cast<Block*>(user.allocate(kClass)));
+  Granule* slab = block_or_die(blocks[0]);
+  for (Block* block : blocks) user.release(block);
+  Block* const list = slab->free;
+  ASSERT_NE(list, nullptr);
+  Block* const second = list->next;
+  for (uintptr_t wrong :
+       {uintptr_t{16}, reinterpret_cast<uintptr_t>(second) + 8, reinterpret_cast<uintptr_t>(list) + kGranule}) {
+    EXPECT_DEATH(
+        {
+          second->next = reinterpret_cast<Block*>(wrong);
+          in_order(slab, list);
+        },
+        "written to after it was freed");
+  }
+  EXPECT_DEATH(
+      {
+        second->next = list;
+        in_order(slab, list);
+      },
+      "freed twice");
 }
 
 TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {

@@ -1,0 +1,70 @@
+// Free lists in order of address: see list_order.h.
+#include "core/list_order.h"
+
+#include <bit>
+
+#include "core/die.h"
+#include "core/slab.h"
+
+namespace annex {
+
+namespace {
+
+constexpr bool long_lists_are_of_one_granule() {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    if (slab_granules(c) > 1 && slab_capacity(c) >= kLongList) return false;
+  }
+  return true;
+}
+static_assert(long_lists_are_of_one_granule());
+
+// A bit for each place in a granule where a block may start.
+class Places {
+ public:
+  // False where it was there.
+  bool add(size_t offset) {
+    const size_t place = offset / kMinAlignment;
+    const uint64_t bit = uint64_t{1} << place % 64;
+    const bool is_new = (words_[place / 64] & bit) == 0;
+    words_[place / 64] |= bit;
+    return is_new;
+  }
+
+  // Calls use(offset) for each, the last one first.
+  template <class Use>
+  void for_each_backwards(Use use) const {
+    for (size_t i = kWords; i-- > 0;) {
+      for (uint64_t word = words_[i]; word != 0;) {
+        const int bit = 63 - std::countl_zero(word);
+        word &= ~(uint64_t{1} << bit);
+        use((i * 64 + static_cast<size_t>(bit)) * kMinAlignment);
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kWords = kGranule / kMinAlignment / 64;
+  uint64_t words_[kWords] = {};
+};
+
+}  // namespace
+
+Block* in_order(const Granule* slab, Block* list) {
+  const uintptr_t start = reinterpret_cast<uintptr_t>(list) & ~(kGranule - 1);
+  Places places;
+  const Block* before = list;
+  for (Block* block = list; block != nullptr; before = block, block = next_of(block)) {
+    const uintptr_t offset = reinterpret_cast<uintptr_t>(block) - start;
+    if (offset >= kGranule || !own_block_starts_at(slab, offset)) die(kWrittenAfterFree, before);
+    if (!places.add(offset)) die(kFreedTwice, block);
+  }
+  Block* ordered = nullptr;
+  places.for_each_backwards([&](size_t offset) {
+    Block* block = reinterpret_cast<Block*>(start + offset);
+    set_next(block, ordered);
+    ordered = block;
+  });
+  return ordered;
+}
+
+}  // namespace annex

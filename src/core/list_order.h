@@ -1,0 +1,29 @@
+// Free lists in order of address.
+//
+// A list is in the order in which its blocks came back. Programs allocate and free in runs, and each time that a list is
+// used up its runs are cut at other places, but never joined again. In the end, blocks that are allocated one after
+// another lie anywhere in their slab, and a program that goes through them finds nothing fetched ahead. So now and then
+// a list is put in order when the heap takes it, which is enough, as runs become short only slowly (docs/many-cores.md).
+#pragma once
+
+#include <cstdint>
+
+#include "core/chance.h"
+#include "core/free_block.h"
+#include "core/granule.h"
+
+namespace annex {
+
+inline constexpr uint32_t kLongList = 32;    // blocks; shorter lists are left as they are
+inline constexpr uint32_t kTakesInOrder = 16;  // each 16th long list of a slab is put in order
+
+// The slab's freed blocks are about to be taken: whether they are to be put in order. Not in the hardened build, which
+// has them in random order.
+inline bool wants_order(Granule* slab) {
+  return !kByChance && slab->carved - used_of(slab) >= kLongList && ++slab->takes % kTakesInOrder == 0;
+}
+
+// Links the list of the slab's blocks anew. Ends the process where one has been written to, so that it leads astray.
+[[gnu::cold]] Block* in_order(const Granule* slab, Block* list);
+
+}  // namespace annex
