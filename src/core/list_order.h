@@ -1,9 +1,10 @@
 // Free lists in order of address.
 //
-// A list is in the order in which its blocks came back. Programs allocate and free in runs, and each time that a list is
-// used up its runs are cut at other places, but never joined again. In the end, blocks that are allocated one after
+// A list is in the order in which its blocks came back. Programs allocate and free in runs, and each time that a list
+// is used up its runs are cut at other places, but never joined again. In the end, blocks that are allocated one after
 // another lie anywhere in their slab, and a program that goes through them finds nothing fetched ahead. So now and then
-// a list is put in order when the heap takes it, which is enough, as runs become short only slowly (docs/many-cores.md).
+// a list is put in order when the heap takes it, which is enough, as runs become short only slowly
+// (docs/many-cores.md).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace annex {
 
-inline constexpr uint32_t kLongList = 32;    // blocks; shorter lists are left as they are
+inline constexpr uint32_t kLongList = 32;      // blocks; shorter lists are left as they are
 inline constexpr uint32_t kTakesInOrder = 16;  // each 16th long list of a slab is put in order
 
 // The slab's freed blocks are about to be taken: whether they are to be put in order. Not in the hardened build, which

@@ -456,9 +456,11 @@ bool resize_span(Granule* head, size_t bytes) {
     Granule* const following = head + before;
     bool clean = false;
     if (!arena.take_following(following, granules - before, span_wants_huge_pages(bytes), &clean)) return false;
-    if (clean) {
+    if (clean) {  // before_growth may let go of the lock
       set_aside(following, granules - before);
+      commitment.promised += more;
       before_growth(more);
+      commitment.promised -= more;
       following->kind = Kind::kNone;
     }
     head[before - 1].kind = Kind::kNone;
