@@ -46,13 +46,19 @@ TEST(ThreadChurn, HeapsAreHandedOn) {
   EXPECT_LE(stats_now().heaps, before + 2 * kAtOnce);
 }
 
-TEST(ThreadChurn, AThreadGoesOnWithTheBlocksThatTheLastOneHadReady) {
-  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "what is ready goes back to the support core";
+// In a process of its own: a heap of other tests first takes in what their threads left. A cold heap refills 62 times.
+ANNEX_SCENARIO(ready_after_a_thread) {
   const auto life = [] { use_many_classes(1); };
   Thread(life).join();
   const std::uint64_t before = stats_now().slab_refills;
   Thread(life).join();
-  EXPECT_LE(stats_now().slab_refills, before + 10);
+  DEMAND(stats_now().slab_refills <= before + 10);
+  return 0;
+}
+
+TEST(ThreadChurn, AThreadGoesOnWithTheBlocksThatTheLastOneHadReady) {
+  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "what is ready goes back to the support core";
+  expect_success("ready_after_a_thread");
 }
 
 ANNEX_SCENARIO(purge_after_threads) {
