@@ -47,8 +47,7 @@ void hand_over() {
   if (alone.heap != nullptr) Shared::keep_first_heap();
 }
 
-// First on every slow path, and in calloc: whether the calling thread is the only one, and ready to allocate.
-bool is_alone() {
+[[gnu::noinline]] bool becomes_alone() {
   if (alone.over) return false;
   if (alone.heap == nullptr) {
     if (!set_up()) return false;
@@ -60,6 +59,12 @@ bool is_alone() {
   }
   alone.reach = primary.reach;
   return true;
+}
+
+// First on every slow path, and in calloc: whether the calling thread is the only one, and ready to allocate.
+inline bool is_alone() {
+  const bool was = alone.heap != nullptr && !alone.over;
+  return (was && __libc_single_threaded) || becomes_alone();
 }
 
 void* pop_or_refill(SizeClass c) {
@@ -93,8 +98,14 @@ void* Solo::allocate_slow(size_t bytes) noexcept {
   if (bytes <= kMaxSmall) {
     const SizeClass c = class_of(bytes);
     MALLACC_DROP(uint32_t{c});
-    if (alone.free[c] != nullptr) return pop(&alone.free[c]);
-    if (is_alone()) return allocate_small(c);
+    Block** const list = &alone.free[c];
+    if (*list != nullptr) return pop(list);
+    if (is_alone()) {
+      Block* const block = alone.heap->take_freed(c);
+      if (block == nullptr) return allocate_small(c);
+      *list = next_of(block);
+      return unmarked(block);
+    }
   }
   return Shared::allocate(bytes);
 }

@@ -103,9 +103,18 @@ void read(const char* name, const char* standard, const char* values, T* result)
   warn(buffer);
 }
 
+// Few processes have one of ours: then one look at the environment is enough, not one for each option.
+bool any_is_set() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, "ANNEX_", 6) == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void parse_environment() {
+  if (!any_is_set()) return;
   auto& purge_delay = options.purge_delay_ms;
   auto& huge_pages = options.huge_pages;
   auto& reserve = options.reserve_bytes;

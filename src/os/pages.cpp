@@ -36,6 +36,16 @@ constexpr uintptr_t kEnd = uintptr_t{1} << 47;  // x86-64 gives nothing above un
 
 constinit int added_protection = 0;
 
+// PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
+long map_addresses(uintptr_t hint, size_t bytes) {
+  return system_call(SYS_mmap, static_cast<long>(hint), static_cast<long>(bytes), PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+void unmap(uintptr_t from, uintptr_t to) {
+  if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
+}
+
 long as_long(const void* address) { return reinterpret_cast<long>(address); }
 bool failed(long result) { return result < 0 && result > -4096; }
 
@@ -48,15 +58,10 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
   const size_t padded = bytes + alignment - page_size();
   *too_high = false;
   if (padded < bytes) return nullptr;
-  // PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
-  const long mapped = system_call(SYS_mmap, static_cast<long>(hint), static_cast<long>(padded), PROT_NONE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const long mapped = map_addresses(hint, padded);
   if (failed(mapped)) return nullptr;
   const uintptr_t start = static_cast<uintptr_t>(mapped);
   const uintptr_t aligned = (start + alignment - 1) & ~(alignment - 1);
-  const auto unmap = [](uintptr_t from, uintptr_t to) {
-    if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
-  };
   *too_high = aligned + bytes > kEnd;
   if (*too_high) {
     unmap(start, start + padded);
@@ -67,9 +72,27 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
   return reinterpret_cast<void*>(aligned);
 }
 
+// At an aligned place below the library: one system call, not three. What is loaded next has room in between. nullptr
+// where the place is taken, or there is none.
+void* reserve_below_library(size_t bytes, size_t alignment) {
+  constexpr uintptr_t kRoom = uintptr_t{64} << 20;
+  const uintptr_t library = reinterpret_cast<uintptr_t>(&added_protection);
+  if (library > kEnd || library < kRoom + alignment || library - kRoom - alignment < bytes) return nullptr;
+  const uintptr_t wanted = (library - kRoom - bytes) & ~(alignment - 1);
+  const long mapped = map_addresses(wanted, bytes);
+  if (failed(mapped)) return nullptr;
+  const uintptr_t start = static_cast<uintptr_t>(mapped);
+  if (start == wanted) return reinterpret_cast<void*>(start);
+  unmap(start, start + bytes);
+  return nullptr;
+}
+
 }  // namespace
 
 void* reserve(size_t bytes, size_t alignment) {
+  if (alignment > page_size()) {
+    if (void* start = reserve_below_library(bytes, alignment)) return start;
+  }
   bool too_high = false;
   void* const start = reserve_near(0, bytes, alignment, &too_high);
   return too_high ? reserve_anywhere(bytes, alignment) : start;

@@ -37,7 +37,7 @@
 namespace annex::remote {
 
 // A number of messages from which on sorting them is worth it, and of complete slabs for which taking them out is.
-inline constexpr uint32_t kSortAt = 128;
+inline constexpr uint32_t kSortAt = 256;
 inline constexpr uint32_t kReapAt = 32;
 // How many slabs an owner that needs blocks takes in at once.
 inline constexpr uint32_t kVisit = 32;
