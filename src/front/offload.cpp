@@ -60,9 +60,6 @@ bool as_shared() {
 // How long a program thread waits for an answer before it helps itself: some microseconds, in polls.
 constexpr uint32_t kPolls = 200;
 
-// Set when this thread's destructors have begun: it has no client any more, and gets no other.
-constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
-
 // Tells us when a thread ends. Made once, before the first thread gets a client.
 constinit pthread_key_t exit_key = 0;
 constinit bool exit_key_made = false;

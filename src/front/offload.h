@@ -14,7 +14,7 @@
 // Where the process may run on one CPU only, when it starts, there is no core to spare: it goes the shared flavour's
 // way (shared.h), for which nothing is found to be the support core's: no address is mapped, no request small enough.
 //
-// Thread-local storage: 21 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 20 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <atomic>
@@ -65,7 +65,7 @@ template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* Offload::allocate(size_t bytes) {
   if (bytes > __atomic_load_n(&support::mapped.largest_request, __ATOMIC_RELAXED)) [[unlikely]]
     return known_as_shared() ? Shared::allocate<slow>(bytes) : slow(bytes);
-  support::Magazine& magazine = (*thread_magazines)[class_of_tiny(bytes)];
+  support::Magazine& magazine = thread_magazines->at_tag(support::tag_of_tiny(bytes));
   void** const top = magazine.ready;
   void* const block = top[-1];
   if (block == nullptr) [[unlikely]]

@@ -29,6 +29,7 @@ namespace annex::front {
 constinit ThreadHeap no_heap;
 constinit thread_local ThreadHeap* thread_heap = &no_heap;
 constinit thread_local uint16_t thread_number = kNoNumber;
+constinit thread_local bool thread_ends = false;
 
 namespace {
 
@@ -48,9 +49,6 @@ constinit ThreadHeap first_heap;            // the first thread's: no page of it
 constinit bool first_heap_used = false;
 constinit uint32_t heaps_made = 0;
 constexpr uint16_t kNumberOfTheRest = UINT16_MAX;  // of all heaps for which there is no number left: no thread has it
-
-// Set when this thread's destructors have begun: it gets no heap of its own any more, since nobody would put it back.
-constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]] = false;
 
 // Tells us when a thread ends. Made once, before the first thread gets a heap.
 constinit pthread_key_t exit_key = 0;

@@ -44,6 +44,9 @@ extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-
 // Its heap's number; kNoNumber where it has no heap, or more heaps have been made than there are numbers.
 inline constexpr uint16_t kNoNumber = 0;
 extern constinit thread_local uint16_t thread_number [[gnu::tls_model("initial-exec")]];
+// Set when the thread's destructors have begun: it gets no heap any more, or client (offload.h), since nobody would put
+// it back.
+extern constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]];
 
 struct Shared {
   static constexpr char kName[] = "shared";

@@ -73,11 +73,12 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
 }
 
 // At an aligned place below the library: one system call, not three. What is loaded next has room in between. nullptr
-// where the place is taken, or there is none.
+// where the place is taken, and where the library is part of an executable: that lies elsewhere than in the highest
+// eighth of the addresses, in which the kernel maps what asks for no place.
 void* reserve_below_library(size_t bytes, size_t alignment) {
   constexpr uintptr_t kRoom = uintptr_t{64} << 20;
   const uintptr_t library = reinterpret_cast<uintptr_t>(&added_protection);
-  if (library > kEnd || library < kRoom + alignment || library - kRoom - alignment < bytes) return nullptr;
+  if (library > kEnd || library < kEnd - kEnd / 8 || library - kRoom - alignment < bytes) return nullptr;
   const uintptr_t wanted = (library - kRoom - bytes) & ~(alignment - 1);
   const long mapped = map_addresses(wanted, bytes);
   if (failed(mapped)) return nullptr;

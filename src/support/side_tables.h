@@ -51,6 +51,13 @@ extern constinit SideTables side_tables[kMaxArenas];
 inline constexpr uint32_t kTagStep = 64;
 constexpr uint32_t tag_of(SizeClass c) { return (uint32_t{c} + 1) * kTagStep; }
 constexpr SizeClass class_of_tag(uint32_t tag) { return static_cast<SizeClass>(tag / kTagStep - 1); }
+// Of a request of up to kTableMax bytes: where its magazine is, which is all that malloc asks of its class.
+inline constexpr auto kTagOf16 = [] {
+  std::array<uint16_t, kTableMax / 16 + 1> tags{};
+  for (size_t i = 0; i < tags.size(); ++i) tags[i] = static_cast<uint16_t>(tag_of(class_of_tiny(i * 16)));
+  return tags;
+}();
+constexpr uint32_t tag_of_tiny(size_t bytes) { return kTagOf16[(bytes + 15) / 16]; }
 constexpr uint32_t end_in(uint64_t word) { return static_cast<uint16_t>(word); }
 constexpr uint64_t key_in(uint64_t word) { return word >> 16; }
 constexpr uint32_t tag_in(uint64_t word) { return static_cast<uint16_t>(word >> 16); }
