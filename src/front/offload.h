@@ -63,7 +63,7 @@ struct Offload {
 
 template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* Offload::allocate(size_t bytes) {
-  if (bytes > __atomic_load_n(&support::mapped.largest_request, __ATOMIC_RELAXED)) [[unlikely]]
+  if (bytes > __atomic_load_n(&support::mapped.largest_request, __ATOMIC_RELAXED))
     return known_as_shared() ? Shared::allocate<slow>(bytes) : slow(bytes);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_of_tiny(bytes));
   void** const top = magazine.ready;
@@ -77,7 +77,7 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Offload::release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
-  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED)) [[unlikely]]
+  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED))
     return known_as_shared() ? Shared::release<elsewhere>(address) : elsewhere(address);
   const uint64_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_in(word));
