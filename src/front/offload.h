@@ -63,8 +63,11 @@ struct Offload {
 
 template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* Offload::allocate(size_t bytes) {
-  if (bytes > __atomic_load_n(&support::mapped.largest_request, __ATOMIC_RELAXED))
-    return known_as_shared() ? Shared::allocate<slow>(bytes) : slow(bytes);
+  // 0: the shared flavour's way, or none yet; then shared.h finds no list, and it is for slow() to decide. Seldom for a
+  // process with a core to spare, but no cold code: all calls of one with a single CPU come here.
+  const size_t largest = __atomic_load_n(&support::mapped.largest_request, __ATOMIC_RELAXED);
+  if (__builtin_expect_with_probability(bytes > largest, 0, 0.6))
+    return largest == 0 ? Shared::allocate<slow>(bytes) : slow(bytes);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_of_tiny(bytes));
   void** const top = magazine.ready;
   void* const block = top[-1];
@@ -77,8 +80,9 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Offload::release(void* address) noexcept {
   const size_t offset = static_cast<size_t>(static_cast<char*>(address) - support::mapped.base);
-  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED))
-    return known_as_shared() ? Shared::release<elsewhere>(address) : elsewhere(address);
+  const size_t bytes = __atomic_load_n(&support::mapped.bytes, __ATOMIC_RELAXED);  // 0: as in allocate
+  if (__builtin_expect_with_probability(offset >= bytes, 0, 0.6))
+    return bytes == 0 ? Shared::release<elsewhere>(address) : elsewhere(address);
   const uint64_t word = __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
   support::Magazine& magazine = thread_magazines->at_tag(support::tag_in(word));
   const uint32_t within = static_cast<uint32_t>(offset % kGranule);
