@@ -47,6 +47,7 @@ void hand_over() {
   if (alone.heap != nullptr) Shared::keep_first_heap();
 }
 
+// What is_alone() asks where nothing is set up yet, or a second thread may be there by now.
 [[gnu::noinline]] bool becomes_alone() {
   if (alone.over) return false;
   if (alone.heap == nullptr) {

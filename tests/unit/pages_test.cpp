@@ -1,4 +1,5 @@
-// Address space: where it is reserved, and what is left where that place is taken (os/pages.h).
+// Address space that is reserved (os/pages.h). This is an executable: the way of a shared library, one system call below
+// it, is for the conformance tests to run.
 #include "os/pages.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ TEST(PagesTest, ReservationsAreAlignedAndApart) {
   for (const uintptr_t start : starts) munmap(reinterpret_cast<void*>(start), kBytes);
 }
 
-// What is mapped besides, of what was asked for: nothing, not even where the first place was taken.
+// What was mapped besides, to align it, is given back.
 TEST(PagesTest, AReservationMapsNoMoreThanWasAskedFor) {
   const auto address_space = [] {
     size_t pages = 0;
