@@ -1,5 +1,5 @@
-// Address space that is reserved (os/pages.h). This is an executable: the way of a shared library, one system call below
-// it, is for the conformance tests to run.
+// Address space that is reserved (os/pages.h). This is an executable: the way of a shared library, one system call
+// below it, is for the conformance tests to run.
 #include "os/pages.h"
 
 #include <gtest/gtest.h>
