@@ -37,7 +37,7 @@ bool add_arena(size_t bytes, size_t least) {
 }
 
 // Of slabs' keys, what is by chance: under the arena lock.
-constinit uint64_t chance = 0;
+constinit uint64_t key_chance = 0;
 
 constinit TransferCache transfer_cache;
 constinit uint64_t emptied_ms = 0;  // when the transfer cache was last emptied, under the arena lock
@@ -62,7 +62,7 @@ bool set_up_locked() {
     data_is_limited = os::data_limit() != SIZE_MAX;
   }
   if (!add_arena(standard_arena(), kSmallestArena)) return false;
-  chance = os::random_word();
+  key_chance = os::random_word();
   return true;
 }
 
@@ -273,7 +273,7 @@ namespace {
 void prepare_for_slab(Granule* run, SizeClass c) {
   run->size_class = c;
   run->limit = 0;
-  run->key = os::mixed(chance++);
+  run->key = os::mixed(key_chance++);
   run->carved = 0;
   run->countdown = run->used_after = 0;
 }
