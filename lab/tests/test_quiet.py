@@ -4,6 +4,8 @@ import os
 import subprocess
 import time
 
+import pytest
+
 from annex_lab import quiet
 
 
@@ -53,6 +55,8 @@ def test_patience_shrinks_in_vain_and_comes_back():
 
 def test_waiting_ends_with_the_patience(monkeypatch):
     monkeypatch.setattr(quiet.Watch, "stop", lambda self: 1.0)
-    start = time.monotonic()
+    clock = [100.0]
+    monkeypatch.setattr(quiet.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(quiet.time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
     assert quiet.wait_until_quiet(0.25) is False
-    assert 0.2 < time.monotonic() - start < 1.0
+    assert clock[0] == pytest.approx(100.3)  # looks every tenth of a second
