@@ -156,7 +156,7 @@ ANNEX_SCENARIO(fault_that_is_handled) {
   return 0;
 }
 TEST(RightUse, OtherFaultsAreTheProgramsOwn) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ANNEX_TEST_SANITIZED
   GTEST_SKIP() << "the sanitizer handles them";
 #endif
   for (const char* scenario : {"fault_of_the_programs", "fault_with_our_handler", "fault_that_was_sent"}) {

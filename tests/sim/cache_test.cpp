@@ -191,8 +191,8 @@ TEST(Mshrs, NeverExceedTheirNumberInOrder) {
     misses.emplace_back(done - takes, done);
   }
   for (const auto& [start, done] : misses) {
-    const auto outstanding = std::count_if(misses.begin(), misses.end(),
-                                           [&](const auto& m) { return m.first <= start && start < m.second; });
+    const auto outstanding = std::count_if(
+        misses.begin(), misses.end(), [start = start](const auto& m) { return m.first <= start && start < m.second; });
     EXPECT_LE(outstanding, 5);
   }
 }

@@ -19,12 +19,16 @@ namespace {
 
 constexpr std::size_t kTotal = 256 * kMiB;
 
+void wait_50_ms() {
+  const timespec step{0, 50'000'000};
+  nanosleep(&step, nullptr);
+}
+
 // 10 s in steps of 50 ms. Nothing here allocates or calls Annex.
 bool falls_below(std::size_t bytes) {
   for (int i = 0; i < 200; ++i) {
     if (resident_bytes() < bytes) return true;
-    const timespec step{0, 50'000'000};
-    nanosleep(&step, nullptr);
+    wait_50_ms();
   }
   fprintf(stderr, "resident %zu, wanted below %zu\n", resident_bytes(), bytes);
   return false;
@@ -81,7 +85,7 @@ ANNEX_SCENARIO(idle_thread_beside_idle_main) {
     Hoard hoard(argument_bytes());
     hoard.free_all();
     freed = true;
-    while (!done) sched_yield();
+    while (!done) wait_50_ms();
   });
   while (!freed) sched_yield();
   const bool fell = falls_below(kTotal / 4);
