@@ -18,7 +18,7 @@ from pathlib import Path
 
 MODEL = Path(__file__).resolve().parent / "queues.pml"
 SKIPPED = 77
-MEGABYTES = 3072
+MEGABYTES = 2048
 DEPTH = 1_000_000
 # -DSAFETY: no search for cycles. States are kept whole, not as hashes; -DCOLLAPSE would keep them in half the memory, and
 # take a third longer.

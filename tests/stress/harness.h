@@ -35,10 +35,9 @@ namespace annex_test {
 inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMiB = 1024 * kKiB;
 
-// How much smaller the work is where each access is watched. A race is known by what is not ordered, not by what
-// breaks: it takes fewer rounds to see.
+// How much smaller the work is where each access is watched.
 #if defined(__SANITIZE_THREAD__)
-inline constexpr int kSlowdown = 20;
+inline constexpr int kSlowdown = 12;
 #elif defined(ANNEX_TEST_SANITIZED)
 inline constexpr int kSlowdown = 8;
 #else

@@ -115,11 +115,10 @@ TEST(RemoteFree, MemoryFreedElsewhereIsUsedAgain) {
   // first rounds. Compared is what it holds while all blocks live: how much waits in an inbox once
   // they are freed depends on how the threads took turns.
   constexpr std::size_t kBlocks = 40000;
-  constexpr int kRounds = kSlowdown > 1 ? 6 : 12;
   std::vector<Parcel*> parcels(kBlocks);
   std::uint64_t early = 0;
   std::uint64_t late = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < 12; ++round) {
     for (std::size_t i = 0; i < kBlocks; ++i) {
       parcels[i] = make_parcel(16 + i % 400, i);
       DEMAND(parcels[i] != nullptr);

@@ -51,8 +51,7 @@ std::size_t take_all(std::size_t bytes) {
 ANNEX_SCENARIO(all_threads_take_all) {
   // Stacks for all, and for a support thread: libc keeps those of threads that ended, and later there is no room.
   in_threads(kThreads + 2, [](int) {});
-  constexpr int kRounds = kSlowdown > 1 ? 2 : 3;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < 3; ++round) {
     static std::atomic<int> came_away_with_something;
     came_away_with_something = 0;
     in_threads(kThreads, [](int id) {
