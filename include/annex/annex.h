@@ -36,7 +36,7 @@ size_t annex_usable_size(const void* block);
 /* Memory by where it is, in bytes unless the name says otherwise. Sums over all threads, exact when no other thread
  * allocates meanwhile. resident <= committed <= reserved. */
 typedef struct annex_stats_t {
-  uint64_t reserved;    /* address space set aside */
+  uint64_t reserved;    /* address space mapped: as committed, nothing is set aside */
   uint64_t committed;   /* of it, made readable and writable */
   uint64_t metadata;    /* of committed, Annex's own books */
   uint64_t used;        /* in blocks that the program holds or that sit in a heap's free list, ready to be handed out */

@@ -10,7 +10,7 @@
 
 namespace annex {
 
-constinit Primary primary = {kNowhere, nullptr, 0};
+constinit Primary primary = {kNowhere, 0, nullptr};
 constinit os::Lock arena_lock;
 [[gnu::section(".bss.arenas")]] constinit Arena arenas[kMaxArenas];  // last of all: layout.ld
 constinit uint32_t arena_count = 0;
@@ -19,12 +19,6 @@ constinit CommitSideTables* commit_side_tables = nullptr;
 namespace {
 
 constexpr size_t kMetadataStep = 64 * 1024;  // committed at a time: that of 32 MiB
-
-// Pieces of 2 MiB before the first granule: the metadata of each is a page. Slabs begin at multiples of 16 pages, as
-// does the metadata, and in a TLB of 16 sets the first pages of them all compete for one. So the metadata that is used
-// first begins eight pages further on. (cfrac, simulated: the allocator waited 3.3 million cycles for translations, now
-// 0.06 million, of 70 million in all.)
-constexpr uint32_t kPiecesLeftOut = 8;
 
 constinit Chance chance;  // under the arena lock
 
@@ -35,73 +29,84 @@ uint32_t offset_in(uint32_t length, uint32_t granules) {
   return addresses_abound() && granules < kGranulesPerHugePage ? chance.below(length / granules) * granules : 0;
 }
 
-// Whether a run is free of which this is the head or the last granule. One beside it may be a span that another thread
-// frees at this moment, without the lock (harden/guarded_span.h): it isn't free before and after.
-bool is_free(const Granule* end) {
-  return std::atomic_ref<Kind>(const_cast<Kind&>(end->kind)).load(std::memory_order_relaxed) == Kind::kFree;
-}
-
 }  // namespace
 
-bool Arena::reserve(size_t bytes) {
-  const bool with_reach = this == &arenas[0] && bytes >= kLeastWithReach;
-  if (with_reach && bytes < kReach) bytes += metadata_bytes(kReach);
-  metadata_ = metadata_bytes(with_reach ? std::max(bytes, kReach) : bytes);
-  base_ = static_cast<char*>(kByChance ? os::reserve_anywhere(bytes, kHugePage) : os::reserve(bytes, kHugePage));
-  if (base_ == nullptr) return false;
-  // Small pages until we ask for others, also where the system gives huge ones unasked: there the first touch of a
-  // small heap would cost 2 MiB.
-  os::advise_huge(base_, bytes, false);
-  bytes_ = bytes;
-  first_ = static_cast<uint32_t>(metadata_ / kGranule);
+// The first metadata is mapped at once: where another has mapped something, the next room is tried.
+bool Arena::begin(size_t bytes) {
+  constexpr int kTries = 8;
+  const bool first = this == &arenas[0];
+  bytes_ = first ? std::min(bytes, kMostOfPrimary) : bytes;
+  const size_t below = first ? kMetadataBelow : round_up(bytes_ / kGranule * sizeof(Granule), kHugePage);
+  for (int i = 0; i < kTries; ++i) {
+    blocked_ = false;
+    const size_t room_below = round_up(below, kHugePage);
+    char* const room = kByChance ? os::room_anywhere(bytes_, kHugePage) : os::room(room_below + bytes_, kHugePage);
+    char* const metadata = kByChance ? os::room_anywhere(below, os::page_size()) : room + room_below - below;
+    if (room == nullptr || metadata == nullptr) return false;
+    start_ = kByChance ? room : room + room_below;
+    metadata_ = reinterpret_cast<Granule*>(metadata);
+    if (commit_metadata(1)) return true;
+    if (!blocked_) return false;
+  }
+  return false;
+}
+
+bool Arena::succeeded(os::MapResult result) {
+  if (result == os::MapResult::kTaken) blocked_ = true;
+  return result == os::MapResult::kMapped;
+}
+
+bool Arena::map(void* start, size_t bytes) {
+  const os::MapResult result = os::map_at(start, bytes);
+  if (!succeeded(result)) {
+    // Not for a single block that asks for the impossible.
+    if (result == os::MapResult::kNoMemory && bytes <= kLargestCommitStep) addresses_are_scarce = true;
+    return false;
+  }
+  commitment.committed += bytes;
+  return true;
+}
+
+bool Arena::commit_metadata(uint32_t frontier) {
+  const size_t all = bytes_ / kGranule * sizeof(Granule);
+  const size_t wanted = std::min(round_up(frontier * sizeof(Granule), kMetadataStep), round_up(all, os::page_size()));
+  if (wanted <= metadata_committed_) return true;
+  const size_t more = wanted - metadata_committed_;
+  if (!map(reinterpret_cast<char*>(metadata_) + metadata_committed_, more)) return false;
+  commitment.metadata += more;
   if (this == &arenas[0]) {
-    primary.base = base_;
-    if (with_reach && os::allow_reading(base_, metadata_)) primary.reach = reinterpret_cast<uintptr_t>(base_);
+    if (metadata_committed_ == 0) {
+      primary.start = reinterpret_cast<uintptr_t>(start_);
+      primary.metadata = metadata_;
+    }
+    __atomic_store_n(&primary.granules, wanted / sizeof(Granule), __ATOMIC_RELEASE);
   }
-  if (with_reach) first_ += kPiecesLeftOut * kGranulesPerHugePage;
-  // Where metadata can be read for all of it, the first blocks may be anywhere in its first half.
-  if (this == &arenas[0] && addresses_abound()) {
-    first_ += chance.below(static_cast<uint32_t>((bytes - metadata_) / kGranule / 2));
-    metadata_committed_ = round_down(first_ * sizeof(Granule), kMetadataStep);
-  }
-  frontier_ = committed_ = first_;
-  commitment.reserved += bytes;
+  __atomic_store_n(&metadata_committed_, wanted, __ATOMIC_RELAXED);
   return true;
 }
 
 // Makes memory and metadata usable up to a new frontier.
 bool Arena::commit_to(uint32_t frontier) {
   const uint32_t all = static_cast<uint32_t>(bytes_ / kGranule);
-  if (frontier > all) return false;
-  const size_t metadata = std::min(round_up(frontier * sizeof(Granule), kMetadataStep), metadata_);
-  if (metadata > metadata_committed_) {
-    if (!os::commit(base_ + metadata_committed_, metadata - metadata_committed_)) return false;
-    commitment.metadata += metadata - metadata_committed_;
-    commitment.committed += metadata - metadata_committed_;
-    __atomic_store_n(&metadata_committed_, metadata, __ATOMIC_RELAXED);
-    if (this == &arenas[0]) {
-      __atomic_store_n(&primary.bytes, metadata / sizeof(Granule) * kGranule, __ATOMIC_RELAXED);
-    }
+  if (frontier > all || blocked_ || !commit_metadata(frontier)) return false;
+  if (commit_side_tables != nullptr && !succeeded(commit_side_tables(*this, frontier))) return false;
+  if (frontier <= committed_) return true;
+  const size_t step = commit_step(size_t{committed_} * kGranule) / kGranule;
+  uint32_t target = static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(frontier, committed_ + step), all));
+  char* const start = start_ + size_t{committed_} * kGranule;
+  if (!map(start, size_t{target - committed_} * kGranule)) {
+    target = frontier;  // perhaps just what is needed can still be had
+    blocked_ = false;
+    if (!map(start, size_t{target - committed_} * kGranule)) return false;
   }
-  if (commit_side_tables != nullptr && !commit_side_tables(*this, frontier)) return false;
-  if (frontier > committed_) {
-    const size_t step = commit_step(size_t{committed_ - first_} * kGranule) / kGranule;
-    uint32_t target = static_cast<uint32_t>(std::min<size_t>(std::max<size_t>(frontier, committed_ + step), all));
-    char* start = base_ + size_t{committed_} * kGranule;
-    if (!os::commit(start, size_t{target - committed_} * kGranule)) {
-      target = frontier;  // perhaps just what is needed can still be had
-      if (!os::commit(start, size_t{target - committed_} * kGranule)) return false;
-    }
-    commitment.committed += size_t{target - committed_} * kGranule;
-    committed_ = target;
-  }
+  committed_ = target;
   return true;
 }
 
 Granule* Arena::granule_checked(const void* address) const {
   Granule* granule = granule_at(address);
   const size_t committed = __atomic_load_n(&metadata_committed_, __ATOMIC_RELAXED);
-  return reinterpret_cast<char*>(granule + 1) <= base_ + committed ? granule : nullptr;
+  return reinterpret_cast<char*>(granule + 1) <= reinterpret_cast<char*>(metadata_) + committed ? granule : nullptr;
 }
 
 // --- free runs ------------------------------------------------------------------------------------------------------
@@ -169,13 +174,15 @@ Granule* Arena::take_back(Granule* run, uint32_t granules) {
 // The free run of that state which ends where this one begins, or begins where it ends; nullptr where there is none.
 Granule* Arena::run_before(Granule* head, bool dirty) const {
   const Granule* last = head - 1;
-  return last >= first() && is_free(last) && last->dirty == dirty ? head - last->length : nullptr;
+  return head > first() && is_free(last) && last->dirty == dirty ? head - last->length : nullptr;
 }
 
 Granule* Arena::run_after(Granule* head, uint32_t granules, bool dirty) const {
   Granule* after = head + granules;
   return after < frontier() && is_free(after) && after->dirty == dirty ? after : nullptr;
 }
+
+Granule* Arena::run_ending_at_frontier() const { return frontier_ == 0 ? nullptr : run_before(frontier(), false); }
 
 // Makes a run free, joined with its free neighbours of the same state; returns the joined run.
 Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
@@ -236,14 +243,14 @@ void Arena::take_part(Granule* run, uint32_t offset, uint32_t granules) {
   commitment.dirty += size_t{behind} * kGranule;
 }
 
-// From its end; a run of several 2 MiB so that it starts at a multiple of them, where it can: its pages can then be
-// moved by whole tables (gather.h).
+// From its end; a run of several 2 MiB, unless addresses are scarce, so that it starts at a multiple of them, where it
+// can: its pages can then be moved by whole tables (gather.h).
 Granule* Arena::take_dirty(uint32_t granules) {
   Granule* run = dirty_.find(granules);
   if (run == nullptr) return nullptr;
   const uint32_t at = static_cast<uint32_t>(run - metadata());
   const uint32_t aligned = round_down(at + run->length - granules, kGranulesPerHugePage);
-  if (granules < kGranulesPerHugePage || aligned < at) return take_back(run, granules);
+  if (granules < kGranulesPerHugePage || aligned < at || addresses_are_scarce) return take_back(run, granules);
   Granule* taken = metadata() + aligned;
   take_part(run, aligned - at, granules);
   return taken;
@@ -275,24 +282,26 @@ Granule* Arena::take_joined(Granule* dirty, uint32_t granules) {
   return head;
 }
 
-// Never-used granules, in whole pieces of 2 MiB, so that the pages can be huge and can be moved by whole tables. A run
-// starts at a multiple of 2 MiB unless it fits before the next one; what is left of its last piece is clean and free.
+// Never-used granules, with the clean ones before them, in whole pieces of 2 MiB, so that the pages can be huge; a run
+// of that length or more starts at a multiple of it, so that its pages can be moved by whole tables. What is left
+// before it and of its last piece is clean and free. None of that where addresses are scarce.
 Granule* Arena::take_frontier(uint32_t granules, bool huge_pages) {
-  uint32_t start = frontier_;
-  const uint32_t piece_end = round_up(start, kGranulesPerHugePage);
-  if (granules > piece_end - start) start = piece_end;
-  uint32_t end = round_up(start + granules, kGranulesPerHugePage);
+  Granule* const before = run_ending_at_frontier();
+  const uint32_t from = frontier_ - (before == nullptr ? 0 : before->length);
+  const bool aligned = granules >= kGranulesPerHugePage && !addresses_are_scarce;
+  uint32_t start = aligned ? round_up(from, kGranulesPerHugePage) : from;
+  uint32_t end = addresses_are_scarce ? start + granules : round_up(start + granules, kGranulesPerHugePage);
   if (!commit_to(end)) {
-    end = start + granules;
+    start = from;
+    end = from + granules;
     if (!commit_to(end)) return nullptr;
   }
-  if (huge_pages) advise_huge(metadata() + start, end - start);
+  if (before != nullptr) take_out(before);
+  if (huge_pages) advise_huge(frontier(), end - frontier_);
   start += offset_in(end - start, granules);
-  const uint32_t gap = start - frontier_;
-  Granule* gap_head = frontier();
   frontier_ = end;
-  if (gap > 0) put_clean(gap_head, gap);
-  Granule* run = metadata() + start;
+  if (start > from) put_clean(metadata_ + from, start - from);
+  Granule* run = metadata_ + start;
   run->kind = run[granules - 1].kind = Kind::kNone;
   if (end > start + granules) put_clean(run + granules, end - start - granules);
   return run;
@@ -313,7 +322,8 @@ void Arena::advise_huge(Granule* fresh, uint32_t granules) {
 bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages, bool* clean) {
   *clean = true;
   if (end == frontier()) {
-    const uint32_t wanted = round_up(frontier_ + granules, kGranulesPerHugePage);
+    const uint32_t least = frontier_ + granules;
+    const uint32_t wanted = addresses_are_scarce ? least : round_up(least, kGranulesPerHugePage);
     if (!commit_to(wanted)) return false;
     const uint32_t taken = wanted - frontier_;
     frontier_ = wanted;
@@ -328,15 +338,55 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages, boo
   return true;
 }
 
+// --- giving back -----------------------------------------------------------------------------------------------------
+
+// Only the head and the last granule of a free run are read.
+void Arena::purge_metadata(Granule* run) {
+  const uintptr_t from = round_up(reinterpret_cast<uintptr_t>(run + 1), os::page_size());
+  const uintptr_t to = round_down(reinterpret_cast<uintptr_t>(run + run->length - 1), os::page_size());
+  if (to > from) os::purge(reinterpret_cast<void*>(from), to - from);
+}
+
+// A run's owner may change it at this moment: a slab's class, for one with slabs of the same length; a span that is
+// freed.
+[[gnu::no_sanitize_thread]] uint32_t Arena::length_of(const Granule* run) {
+  return run->kind == Kind::kSlab ? slab_granules(run->size_class) : run->length;
+}
+
+void Arena::trim() {
+  uint32_t length = 0;
+  for (Granule* run = first(); run < frontier(); run += length) {
+    length = length_of(run);
+    if (is_free(run) && !run->dirty) purge_metadata(run);
+  }
+  if (Granule* const last = run_ending_at_frontier()) {
+    frontier_ -= last->length;
+    take_out(last);
+  }
+  const size_t unused = size_t{committed_ - frontier_} * kGranule;
+  if (unused <= kHugePage) return;
+  os::unmap(start_ + size_t{frontier_} * kGranule, unused);
+  commitment.committed -= unused;
+  committed_ = frontier_;
+}
+
 // --- of all arenas ---------------------------------------------------------------------------------------------------
 
-Arena* arena_of(const void* address) {
+namespace {
+
+template <class T>
+Arena* arena_with(const T* thing) {
   const uint32_t count = __atomic_load_n(&arena_count, __ATOMIC_ACQUIRE);
   for (uint32_t i = 0; i < count; ++i) {
-    if (arenas[i].contains(address)) return &arenas[i];
+    if (arenas[i].contains(thing)) return &arenas[i];
   }
   return nullptr;
 }
+
+}  // namespace
+
+Arena* arena_of(const void* address) { return arena_with(address); }
+Arena* arena_of(const Granule* granule) { return arena_with(granule); }
 
 Granule* granule_of(const void* address) {
   const Arena* arena = arena_of(address);

@@ -1,10 +1,14 @@
 // Arenas: ranges of addresses, cut into granules, and their free runs.
 //
-// One arena is reserved at the start, as large as ANNEX_RESERVE says (1 TiB: addresses are free). Where that is
-// refused, or under a limit on address space, smaller ones are reserved and chained. Blocks of the first arena are
-// found by arithmetic alone (`primary`); those of the others take a short search on the slow path of free.
+// An arena is room to grow in (os/pages.h), 1 TiB or what ANNEX_RESERVE says, of which just the part is mapped that has
+// been needed: limits on address space, locked memory and core files see a heap as large as it is. Where another has
+// mapped something in the way, or the room is used up, a further arena is begun. Blocks of the first arena are found by
+// arithmetic alone (`primary`); those of the others take a short search on the slow path of free.
 //
-//   arena = [ metadata: one Granule for each granule of the arena ][ granules ... frontier | never used ... ]
+//   [ metadata: one Granule for each granule, mapped before the frontier gets there | not mapped ... ]
+//   [ granules ................................................ frontier | committed | not mapped ... ]
+//
+// The metadata lies in the 2 GiB below the first granule; in the hardened build at a place of its own, by chance.
 //
 // A free run is dirty or clean; such neighbours are not joined, so that each byte's state stays known. Which run is
 // taken is in runs.h, the policy of growing and giving back is in commitment.h.
@@ -12,6 +16,7 @@
 // Synchronization: the arena lock, but for what says otherwise.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,49 +24,72 @@
 #include "core/granule.h"
 #include "core/run_bins.h"
 #include "os/lock.h"
+#include "os/pages.h"
 
 namespace annex {
 
-// The first arena, for those who free. Every free reads it, so nothing that is written often is on its line.
+// The first arena, for those who free: every free reads it. `granules` grows, seldom (kMetadataStep), under the arena
+// lock; the rest is written once, before there is a block.
 struct alignas(64) Primary {
-  // For the fast paths: where kReach bytes begin whose metadata can be read, in use or not, so that they test a pointer
-  // against a constant. kNowhere where the arena is so small that this would be much beside it. Written before there is
-  // a second thread: the library sets itself up when it is loaded, if not before.
-  uintptr_t reach;
-  char* base;
-  size_t bytes;  // whose metadata is in use; 0 until the library is set up
+  uintptr_t start;    // the first granule's address
+  size_t granules;    // whose metadata can be read; 0 until the library is set up
+  Granule* metadata;  // the first granule's
 };
-inline constexpr size_t kReach = size_t{1} << 40;
-inline constexpr size_t kLeastWithReach = size_t{4} << 30;  // bytes of an arena; the metadata takes half as much
-inline constexpr uintptr_t kNowhere = uintptr_t{1} << 63;   // no address of a program is that high
+inline constexpr uintptr_t kNowhere = uintptr_t{1} << 63;  // no address of a program is that high
 extern constinit Primary primary [[gnu::visibility("hidden")]];
+
+// How far below the first granule its metadata is: a constant, so that the fast paths load none. Not quite the 2 GiB
+// that 1 TiB needs: slabs begin at multiples of 16 pages, and in a TLB of 16 sets the first pages of them all compete
+// for one set, in which the metadata of the first 2 MiB would be too. So it begins eight pages further on. (cfrac,
+// simulated: the allocator waited 3.3 million cycles for translations, then 0.06 million, of 70 million in all.)
+// AArch64 may have pages of 64 KiB.
+#if defined(__x86_64__)
+inline constexpr size_t kMetadataFurtherOn = 8 * 4096;
+#else
+inline constexpr size_t kMetadataFurtherOn = 65536;
+#endif
+inline constexpr size_t kMetadataBelow = (size_t{2} << 30) - kMetadataFurtherOn;
+inline constexpr size_t kMostOfPrimary = kMetadataBelow / sizeof(Granule) * kGranule;  // bytes
+
+// The metadata of a granule of the arena that begins at `start`, the first one.
+[[gnu::always_inline]] inline Granule* primary_granule(uintptr_t start, size_t index) {
+  return (kByChance ? primary.metadata : reinterpret_cast<Granule*>(start - kMetadataBelow)) + index;
+}
+[[gnu::always_inline]] inline size_t primary_granules() { return __atomic_load_n(&primary.granules, __ATOMIC_RELAXED); }
+
+// Whether an address is so far in the first arena that metadata stands for it.
+[[gnu::always_inline]] inline bool in_primary(const void* address) {
+  return (reinterpret_cast<uintptr_t>(address) - primary.start) >> kGranuleShift < primary_granules();
+}
 
 extern constinit os::Lock arena_lock;
 
-// Whether addresses may be left out, and runs lie wherever chance has it.
-inline bool addresses_abound() { return kByChance && primary.reach != kNowhere; }
-
 class Arena {
  public:
-  // Reserves `bytes` (a multiple of kHugePage), and for the first arena the metadata of kReach bytes where it has the
-  // size for that. False where the system refuses.
-  bool reserve(size_t bytes);
+  // Begins an arena in room for so many bytes (a multiple of kHugePage). False where the system refuses.
+  bool begin(size_t bytes);
   bool contains(const void* address) const {
-    return static_cast<size_t>(static_cast<const char*>(address) - base_) < bytes_;
+    return static_cast<size_t>(static_cast<const char*>(address) - start_) < bytes_;
   }
-  Granule* metadata() const { return reinterpret_cast<Granule*>(base_); }
+  bool contains(const Granule* granule) const {
+    return reinterpret_cast<uintptr_t>(granule) - reinterpret_cast<uintptr_t>(metadata_) <
+           bytes_ / kGranule * sizeof(Granule);
+  }
+  Granule* metadata() const { return metadata_; }
   Granule* granule_at(const void* address) const {
-    return metadata() + (static_cast<size_t>(static_cast<const char*>(address) - base_) >> kGranuleShift);
+    return metadata_ + (static_cast<size_t>(static_cast<const char*>(address) - start_) >> kGranuleShift);
   }
   // The same, or nullptr where no metadata has been needed yet, so that the address can't be in use.
   Granule* granule_checked(const void* address) const;
   char* start_of(const Granule* granule) const {
-    return base_ + (static_cast<size_t>(granule - metadata()) << kGranuleShift);
+    return start_ + (static_cast<size_t>(granule - metadata_) << kGranuleShift);
   }
-  char* base() const { return base_; }
+  char* start() const { return start_; }
   size_t bytes() const { return bytes_; }
-  Granule* first() const { return metadata() + first_; }
-  Granule* frontier() const { return metadata() + frontier_; }
+  Granule* first() const { return metadata_; }
+  Granule* frontier() const { return metadata_ + frontier_; }
+  // Whether addresses are left for so many granules more. What can't be had all the same is memory.
+  bool has_room_for(uint32_t granules) const { return !blocked_ && size_t{frontier_} + granules <= bytes_ / kGranule; }
 
   // The rest is called with the lock held. A run that is taken has lost its kind; whoever takes it gives it a new one
   // before the lock is let go. nullptr where there is none.
@@ -69,7 +97,7 @@ class Arena {
   Granule* take_clean(uint32_t granules);
   Granule* take_frontier(uint32_t granules, bool huge_pages);
   void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
-  void put_clean(Granule* head, uint32_t granules) { put(head, granules, false); }
+  Granule* put_clean(Granule* head, uint32_t granules) { return put(head, granules, false); }  // with its neighbours
   // So many granules out of a free run, from an offset on; what is before and behind stays as it was, and as old.
   void take_part(Granule* run, uint32_t offset, uint32_t granules);
   // A dirty run, shorter than `granules`, with as much of its clean neighbours as is missing: whether that is enough,
@@ -82,31 +110,43 @@ class Arena {
   void advise_huge(Granule* fresh, uint32_t granules);
   // Takes the end of a dirty run out, to be given back and then put_clean.
   Granule* take_for_purge(Granule* run, uint32_t granules);
+  // Gives the memory back that holds the metadata inside the free run of which this is the head.
+  void purge_metadata(Granule* run);
+  // Granules; of a run that is no mere part of one.
+  static uint32_t length_of(const Granule* run);
+  // Gives back what nobody uses: the metadata inside of long free runs, and the addresses of a clean run at the end.
+  void trim();
 
  private:
-  static constexpr size_t metadata_bytes(size_t bytes) {
-    const size_t needed = bytes / kGranule * sizeof(Granule);
-    return (needed + kGranule - 1) & ~(kGranule - 1);
-  }
   bool commit_to(uint32_t frontier);
+  bool map(void* start, size_t bytes);
+  bool succeeded(os::MapResult result);
+  bool commit_metadata(uint32_t frontier);
   Granule* run_before(Granule* head, bool dirty) const;
   Granule* run_after(Granule* head, uint32_t granules, bool dirty) const;
+  Granule* run_ending_at_frontier() const;
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);
   Granule* put(Granule* head, uint32_t granules, bool dirty);
 
-  char* base_ = nullptr;
+  char* start_ = nullptr;
   size_t bytes_ = 0;
-  size_t metadata_ = 0;  // bytes
-  uint32_t first_ = 0;   // granule after the metadata
+  Granule* metadata_ = nullptr;
   // Read without the lock until here, so what is written under it is on other lines.
   alignas(64) uint32_t frontier_ = 0;  // first granule never used
   uint32_t committed_ = 0;             // granules readable and writable: frontier_ <= committed_
-  size_t metadata_committed_ = 0;      // bytes
+  size_t metadata_committed_ = 0;      // bytes; read without the lock
+  bool blocked_ = false;               // something else is mapped where it would grow
   RunBins dirty_;
   RunBins clean_;
 };
+
+// Whether a run is free of which this is the head or the last granule. One beside it may be a span that another thread
+// frees at this moment, without the lock (harden/guarded_span.h): it isn't free before and after.
+inline bool is_free(const Granule* end) {
+  return std::atomic_ref<Kind>(const_cast<Kind&>(end->kind)).load(std::memory_order_relaxed) == Kind::kFree;
+}
 
 // A run that is taken is in nobody's hands while the lock is let go.
 inline void set_aside(Granule* run, uint32_t granules) {
@@ -114,10 +154,10 @@ inline void set_aside(Granule* run, uint32_t granules) {
   run->length = run[granules - 1].length = granules;
 }
 
-// Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`;
-// false where the system refuses. nullptr in a flavour that keeps nothing; one that does says so before the first arena
-// is made. Called with the lock held, before the frontier gets there.
-using CommitSideTables = bool(const Arena& arena, size_t end);
+// Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`.
+// nullptr in a flavour that keeps nothing; one that does says so before the first arena is made. Called with the lock
+// held, before the frontier gets there.
+using CommitSideTables = os::MapResult(const Arena& arena, size_t end);
 extern constinit CommitSideTables* commit_side_tables;
 
 inline constexpr size_t kMaxArenas = 64;
@@ -127,6 +167,8 @@ extern constinit uint32_t arena_count;  // grows under the lock; read with acqui
 // The arena and the metadata of an address; nullptr for an address in no arena.
 Arena* arena_of(const void* address);
 Granule* granule_of(const void* address);
+// The arena of a granule.
+Arena* arena_of(const Granule* granule);
 // The address of a granule.
 char* start_of(const Granule* granule);
 

@@ -49,10 +49,9 @@ inline size_t usable_size(const Granule* head) {
 // The same as find_block, for a slab of one granule in the first arena; else nullptr, which says nothing. What the fast
 // path of free does, for the others.
 inline Granule* find_block_fast(const void* address) {
-  char* const base = __atomic_load_n(&primary.base, __ATOMIC_RELAXED);
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - base);
-  if (offset >= __atomic_load_n(&primary.bytes, __ATOMIC_RELAXED)) return nullptr;
-  Granule* slab = reinterpret_cast<Granule*>(base) + (offset >> kGranuleShift);
+  const size_t offset = reinterpret_cast<uintptr_t>(address) - primary.start;
+  if (offset >> kGranuleShift >= primary_granules()) return nullptr;
+  Granule* slab = primary_granule(primary.start, offset >> kGranuleShift);
   return block_starts_at(slab, offset % kGranule) ? slab : nullptr;
 }
 

@@ -9,12 +9,12 @@
 namespace annex {
 
 constinit Commitment commitment;
+constinit bool addresses_are_scarce = false;
 
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallestStep = kMiB;
-constexpr size_t kLargestStep = 64 * kMiB;
 
 constexpr size_t kLeastSlack = kMiB / 4;
 
@@ -39,25 +39,23 @@ bool proved_to_grow() {
   return well_used(used, taken);
 }
 
-void look_at_fresh_span() {
+bool is_filled(const Granule* span, const char* start) {
   constexpr size_t kLook = 16;  // pages
-  const Granule* span = commitment.fresh_span;
   const size_t step = span->span.bytes / kLook;
-  size_t resident = 0;
-  while (resident < kLook && os::is_resident(commitment.fresh_start + resident * step + step / 2)) ++resident;
-  commitment.filled = resident == kLook;
-  if (commitment.filled) commitment.fresh_span = nullptr;  // no need to look again
+  size_t written = 0;
+  while (written < kLook && os::is_written(start + written * step + step / 2)) ++written;
+  return written == kLook;
 }
 
 bool spans_are_filled() {
-  if (commitment.touched.load(std::memory_order_relaxed) < kProofOfGrowth) return false;
-  if (commitment.fresh_span != nullptr) look_at_fresh_span();
-  return commitment.filled;
+  return commitment.filled && commitment.touched.load(std::memory_order_relaxed) >= kProofOfGrowth;
 }
 
 }  // namespace
 
-size_t commit_step(size_t committed) { return std::clamp(committed / 4, kSmallestStep, kLargestStep); }
+size_t commit_step(size_t committed) {
+  return addresses_are_scarce ? kSmallestStep : std::clamp(committed / 4, kSmallestStep, kLargestCommitStep);
+}
 
 bool slabs_want_huge_pages() {
   if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
@@ -78,14 +76,11 @@ bool span_wants_huge_pages(size_t bytes) {
   return proved_to_grow() && bytes >= range / 8 * 7;
 }
 
-void note_fresh_span(Granule* span, char* start) {
-  commitment.fresh_span = span;
-  commitment.fresh_start = start;
-}
+void note_fresh_span(const Granule* span) { commitment.fresh_span = span; }
 
-void note_span_gone(Granule* span, bool moved) {
+void note_span_gone(const Granule* span, const char* start, bool moved) {
   if (span != commitment.fresh_span) return;
-  if (!moved) look_at_fresh_span();
+  if (!moved) commitment.filled = is_filled(span, start);
   commitment.fresh_span = nullptr;
 }
 

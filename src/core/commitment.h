@@ -9,11 +9,12 @@
 //   peak      the largest live so far
 //
 // taking memory:
-//   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory)
+//   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory);
+//                   1 MiB where addresses are scarce: the rest is the program's to map
 //   proved to grow  : touched >= 2 MiB and touched >= 3/4 of live, and 3/4 are touched of what slabs took since they
 //                   last needed fresh memory
-//   filled          the last span of 2 MiB or more that was made of fresh memory has been touched all over: 16 pages,
-//                   spread over it, are all resident when the next one is made or it is freed
+//   filled          the last span of 2 MiB or more that was made of fresh memory, and freed, had been written all over:
+//                   none of 16 pages, spread over it, was all zeros then
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
 //                   that fill 7/8 of their granules; for those of n >= 2 MiB also once 2 MiB are touched and the last
 //                   one was filled, but only if n <= live (so that what is asked for speculatively is never more than
@@ -45,6 +46,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/chance.h"
 #include "core/granule.h"
 
 namespace annex {
@@ -63,7 +65,6 @@ class Gauge {
 
 // Under the arena lock, except `touched` and `dirty`.
 struct Commitment {
-  size_t reserved = 0;
   size_t committed = 0;
   size_t metadata = 0;
   size_t live = 0;
@@ -76,9 +77,8 @@ struct Commitment {
   size_t slabs_then = 0;
   size_t touched_then = 0;
 
-  Granule* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one and not known to be filled
-  char* fresh_start = nullptr;    // its address
-  bool filled = false;            // what is known of it, or of the one before
+  const Granule* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one
+  bool filled = false;                  // what is known of the one before
 
   Granule* oldest = nullptr;  // dirty runs by age
   Granule* newest = nullptr;
@@ -92,6 +92,11 @@ struct Commitment {
   std::atomic<bool> purger_wanted{false};  // and not started yet: read on every slow path of malloc
 };
 extern constinit Commitment commitment;
+
+// Whether addresses are limited, or what is writable: by RLIMIT_AS or RLIMIT_DATA at the start, or since the system has
+// refused memory. Then none are left out for the sake of huge pages, of moving, or of chance. Under the arena lock.
+extern constinit bool addresses_are_scarce;
+inline bool addresses_abound() { return kByChance && !addresses_are_scarce; }
 
 // A heap has carved fresh blocks out of a slab, or given a slab with carved blocks back.
 inline void note_touched(size_t bytes) { commitment.touched.fetch_add(bytes, std::memory_order_relaxed); }
@@ -123,6 +128,7 @@ class TouchedBytes {
 };
 
 inline constexpr size_t kProofOfGrowth = size_t{2} << 20;
+inline constexpr size_t kLargestCommitStep = size_t{64} << 20;
 inline constexpr size_t kDirtySlack = size_t{2} << 20;  // not worth a purge
 
 // With the arena lock held:
@@ -131,8 +137,9 @@ bool slabs_want_huge_pages();
 bool first_slabs_want_clean_memory();
 void note_fresh_slabs();  // slabs take memory that has never been used
 bool span_wants_huge_pages(size_t bytes);
-void note_fresh_span(Granule* span, char* start);
-void note_span_gone(Granule* span, bool moved);  // before its pages are anybody else's; moved: they are elsewhere
+void note_fresh_span(const Granule* span);
+// Before its pages are anybody else's; moved: they are elsewhere.
+void note_span_gone(const Granule* span, const char* start, bool moved);
 // Keeps the list of dirty runs in order of age: a run joins it just after that older one, nullptr being older than all.
 void age_insert(Granule* run, Granule* older, uint64_t freed_ms);
 void age_remove(Granule* run);

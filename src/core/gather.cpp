@@ -15,7 +15,7 @@ namespace annex {
 namespace {
 
 // Each piece of 2 MiB that pages were moved to can be a mapping of its own, and a process may have 65,530 of them. So
-// this is for arenas that have used no more addresses than that many pieces.
+// there may be so many such pieces.
 constexpr uint32_t kMostPieces = 16384;
 constexpr int kMostRuns = 64;  // that one span is gathered from
 
@@ -117,8 +117,22 @@ Granule* cut(Arena& arena, Granule* run, uint32_t whole, uint32_t granules, bool
   return run;
 }
 
-bool can_move_to(const Arena& arena) {
-  return !refused && arena.frontier() <= arena.first() + kMostPieces * kGranulesPerHugePage;
+// Which pieces of the first arena pages were ever moved to, and how many.
+constinit uint64_t moved_to[kMostOfPrimary / kHugePage / 64 + 1];
+constinit uint32_t pieces_moved_to = 0;
+
+void note_moved_to(const Arena& arena, const Granule* target, uint32_t granules) {
+  const size_t from = static_cast<size_t>(target - arena.metadata()) / kGranulesPerHugePage;
+  for (size_t piece = from; piece < from + granules / kGranulesPerHugePage; ++piece) {
+    const uint64_t bit = uint64_t{1} << (piece % 64);
+    if ((moved_to[piece / 64] & bit) == 0) ++pieces_moved_to;
+    moved_to[piece / 64] |= bit;
+  }
+}
+
+// Not where addresses are scarce, as what is moved gets new ones.
+bool can_move_to(uint32_t granules) {
+  return !refused && !addresses_are_scarce && pieces_moved_to + granules / kGranulesPerHugePage <= kMostPieces;
 }
 
 }  // namespace
@@ -126,9 +140,10 @@ bool can_move_to(const Arena& arena) {
 Granule* take_gathered(uint32_t granules) {
   Arena& arena = arenas[0];
   const uint32_t whole = round_up(granules, kGranulesPerHugePage);
-  if (!can_move_to(arena) || for_each_source(arena, whole, [](Granule*, Source) {}) < whole / 2) return nullptr;
+  if (!can_move_to(whole) || for_each_source(arena, whole, [](Granule*, Source) {}) < whole / 2) return nullptr;
   Granule* target = take_target(arena, whole);
   if (target == nullptr) return nullptr;
+  note_moved_to(arena, target, whole);
   set_aside(target, whole);
   const uint32_t moved = fill(arena, target, whole);
   if (moved == 0) {
@@ -143,9 +158,10 @@ Granule* take_to_move_into(uint32_t kept, uint32_t granules) {
   Arena& arena = arenas[0];
   const uint32_t whole = round_up(granules, kGranulesPerHugePage);
   const uint32_t front = std::min(round_up(kept, kGranulesPerHugePage), whole);
-  if (!can_move_to(arena)) return nullptr;
+  if (!can_move_to(whole)) return nullptr;
   Granule* target = take_target(arena, whole);
   if (target == nullptr) return nullptr;
+  note_moved_to(arena, target, whole);
   set_aside(target, whole);
   const uint32_t moved = fill(arena, target + front, whole - front);
   if (front + moved < whole) before_growth(size_t{whole - front - moved} * kGranule);

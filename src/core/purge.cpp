@@ -17,6 +17,9 @@ namespace annex {
 
 namespace {
 
+// From here on a run's metadata, of which the ends alone are used while it is free, is worth a system call: 128 KiB.
+constexpr uint32_t kLongRun = (size_t{64} << 20) / kGranule;
+
 // Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
 // the system can't.
 size_t purge_oldest(size_t at_most) {
@@ -35,7 +38,8 @@ size_t purge_oldest(size_t at_most) {
     arena.put_dirty(run, granules, os::now_ms());
     return 0;
   }
-  arena.put_clean(run, granules);
+  Granule* const joined = arena.put_clean(run, granules);
+  if (granules >= kLongRun) arena.purge_metadata(joined);
   commitment.purged_total += bytes;
   return bytes;
 }

@@ -14,15 +14,15 @@
 
 namespace annex {
 
-// `reach` is primary.reach, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
+// `start` is primary.start, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
 // for the moment when enough blocks have come back.
 template <void slow(void*), void elsewhere(void*), class IsOwn, class Foreign, class HeapOf>
-[[gnu::always_inline]] inline void release_within(uintptr_t reach, void* address, IsOwn is_own, Foreign foreign,
+[[gnu::always_inline]] inline void release_within(uintptr_t start, void* address, IsOwn is_own, Foreign foreign,
                                                   HeapOf heap) {
-  const size_t index = (reinterpret_cast<uintptr_t>(address) - reach) >> kGranuleShift;
-  if (index >= kReach >> kGranuleShift) [[unlikely]]
+  const size_t index = (reinterpret_cast<uintptr_t>(address) - start) >> kGranuleShift;
+  if (index >= primary_granules()) [[unlikely]]
     return elsewhere(address);
-  Granule* slab = reinterpret_cast<Granule*>(reach) + index;
+  Granule* slab = primary_granule(start, index);
   Block* block = static_cast<Block*>(address);
   const uint64_t key = slab->key;
   if (!is_own(key)) [[unlikely]]

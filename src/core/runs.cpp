@@ -20,20 +20,18 @@ namespace {
 
 constexpr size_t kSmallestArena = 2 * kHugePage;
 constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
-constexpr uint64_t kEmptyAfterMs = 100;   // for the transfer cache: so long may something lie there
-constexpr size_t kAddressSpaceShare = 8;  // under RLIMIT_AS an arena takes an eighth of what is allowed
+constexpr uint64_t kEmptyAfterMs = 100;  // for the transfer cache: so long may something lie there
 
-bool add_arena(size_t bytes, size_t least) {
-  if (arena_count == kMaxArenas) return false;
-  for (; bytes >= least; bytes = round_up(bytes / 2, kHugePage)) {
-    if (arenas[arena_count].reserve(bytes)) {
-      __atomic_store_n(&arena_count, arena_count + 1, __ATOMIC_RELEASE);
-      return true;
-    }
-    if (bytes == least) break;
-    if (bytes / 2 < least) bytes = least * 2;
-  }
-  return false;
+bool add_arena(size_t bytes) {
+  if (arena_count == kMaxArenas || !arenas[arena_count].begin(bytes)) return false;
+  __atomic_store_n(&arena_count, arena_count + 1, __ATOMIC_RELEASE);
+  return true;
+}
+
+// Each further one has twice the room, so that a small ANNEX_RESERVE is no limit.
+size_t standard_arena() {
+  const size_t doubled = std::min<size_t>(os::options.reserve_bytes, kLargestArena >> arena_count) << arena_count;
+  return std::max(round_up(doubled, kHugePage), kSmallestArena);
 }
 
 // Of slabs' keys, what is by chance: under the arena lock.
@@ -42,26 +40,16 @@ constinit uint64_t key_chance = 0;
 constinit TransferCache transfer_cache;
 constinit uint64_t emptied_ms = 0;  // when the transfer cache was last emptied, under the arena lock
 
-size_t standard_arena() {
-  const size_t limit = os::address_space_limit();
-  size_t bytes = std::min(os::options.reserve_bytes, kLargestArena);
-  if (limit != SIZE_MAX) bytes = std::min(bytes, limit / kAddressSpaceShare);
-  return std::max(round_up(bytes, kHugePage), kSmallestArena);
-}
-
 // Whether there are guards. Not where addresses are scarce, or what is writable is limited: guards split long free
 // runs, and what is unreadable can't be counted on to be writable again.
-constinit bool data_is_limited = false;
-bool guards_wanted() { return kGuards && addresses_abound() && !data_is_limited; }
+bool guards_wanted() { return kGuards && addresses_abound(); }
 
 bool set_up_locked() {
   if (arena_count > 0) return true;
   os::read_options();
-  if (kByChance) {
-    secret.draw();
-    data_is_limited = os::data_limit() != SIZE_MAX;
-  }
-  if (!add_arena(standard_arena(), kSmallestArena)) return false;
+  if (kByChance) secret.draw();
+  addresses_are_scarce = os::address_space_limit() != SIZE_MAX || os::data_limit() != SIZE_MAX;
+  if (!add_arena(standard_arena())) return false;
   key_chance = os::random_word();
   return true;
 }
@@ -206,9 +194,12 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
   // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.
   purge_all_locked();
   if (Granule* run = first_arena_that(from_clean)) return run;
-  const size_t metadata = bytes / kGranule * sizeof(Granule);
-  const size_t least = std::max(round_up(bytes + metadata + kHugePage, kHugePage), kSmallestArena);
-  if (!add_arena(std::max(standard_arena(), least), least)) return nullptr;
+  if (Granule* run = first_arena_that([=](Arena& arena) { return arena.take_frontier(granules, false); })) return run;
+  // Another arena has other addresses, and no more memory.
+  for (uint32_t i = 0; i < arena_count; ++i) {
+    if (arenas[i].has_room_for(granules)) return nullptr;
+  }
+  if (!add_arena(std::max(standard_arena(), round_up(bytes, kHugePage)))) return nullptr;
   return arenas[arena_count - 1].take_frontier(granules, huge);
 }
 
@@ -388,7 +379,7 @@ Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool
   run = leave_guards(run, before, granules);
   run->limit = 0;
   run->span.bytes = bytes;
-  if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run, start_of(run));
+  if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run);
   after_take(granules, *clean);
   return run;
 }
@@ -407,7 +398,7 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
   account_moved(size_t{kept} * kGranule, Purpose::kSpan);
   run->limit = 0;
   run->span.bytes = bytes;
-  note_fresh_span(run, start_of(run));
+  note_fresh_span(run);
   return run;
 }
 
@@ -415,7 +406,7 @@ void give_span_run(Granule* head, bool clean) {
   uint32_t granules = head->length;
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
-  note_span_gone(head, clean);
+  note_span_gone(head, start_of(head), clean);
   head = rejoin_guards(head, &granules);
   if (clean) return put_clean(head, granules, Purpose::kSpan);
   put_dirty(head, granules, Purpose::kSpan, now);
@@ -442,7 +433,9 @@ void give_spares(Granule* spares) {
 size_t purge_all() {
   os::Guard guard(arena_lock);
   empty_transfer_cache();
-  return purge_all_locked();
+  const size_t bytes = purge_all_locked();
+  for (uint32_t i = 0; i < arena_count; ++i) arenas[i].trim();
+  return bytes;
 }
 
 bool resize_span(Granule* head, size_t bytes) {

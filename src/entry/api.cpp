@@ -67,7 +67,7 @@ ANNEX_EXPORT int annex_owns(const void* address) {
   address = os::without_tag(address);
   const Arena* arena = arena_of(address);
   if (sample::contains(address)) return true;
-  return arena != nullptr && arena->granule_at(address) >= arena->first() && arena->granule_checked(address) != nullptr;
+  return arena != nullptr && arena->granule_checked(address) != nullptr;
 }
 
 ANNEX_EXPORT int annex_heap_walk(int (*visit)(const annex_region* region, void* context), void* context) {

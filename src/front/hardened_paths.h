@@ -28,10 +28,10 @@ inline constexpr size_t kMostBeside = kMaxSmall - kCanaryBytes;  // a small bloc
 // The slab in which an address lies, where it is one of one granule in the first arena; else nullptr, which says
 // nothing.
 [[gnu::always_inline]] inline Granule* slab_at(const void* address) {
-  const size_t index = (reinterpret_cast<uintptr_t>(address) - primary.reach) >> kGranuleShift;
-  if (index >= kReach >> kGranuleShift) [[unlikely]]
+  const size_t index = (reinterpret_cast<uintptr_t>(address) - primary.start) >> kGranuleShift;
+  if (index >= primary_granules()) [[unlikely]]
     return nullptr;
-  Granule* const granule = reinterpret_cast<Granule*>(primary.reach) + index;
+  Granule* const granule = primary_granule(primary.start, index);
   return granule->kind == Kind::kSlab ? granule : nullptr;
 }
 
@@ -88,12 +88,12 @@ template <void* slow(size_t)>
     const SizeClass c = class_of_tiny(bytes + kCanaryBytes);
     Block** const list = &thread_heap->free[c];
     // One comparison for both: no list, and a block in another arena.
-    if (reinterpret_cast<uintptr_t>(*list) - primary.reach < kReach) [[likely]]
+    if (in_primary(*list)) [[likely]]
       return hand_out_tiny(list, c, bytes);
   } else if (bytes - 1 < kMostBeside) {
     const SizeClass c = class_of(bytes + kCanaryBytes);
     Block** const list = &thread_heap->free[c];
-    if (reinterpret_cast<uintptr_t>(*list) - primary.reach < kReach) return hand_out_larger(list, c, bytes);
+    if (in_primary(*list)) return hand_out_larger(list, c, bytes);
   }
   return slow(bytes);
 }

@@ -1,5 +1,5 @@
-// What stands before each flavour: blocks that are sampled (sample/sampled_blocks.h) come from elsewhere and go back
-// there; all others are the flavour's.
+// What stands before each flavour (and reclaiming.h before it): blocks that are sampled (sample/sampled_blocks.h) come
+// from elsewhere and go back there; all others are the flavour's.
 //
 // The fast paths are the flavour's own, instruction by instruction: only a call that finds no block ready asks whether
 // it is time for a sample, and only an address that lies in no slab whether it is one.
@@ -17,7 +17,7 @@ namespace annex::front {
 
 template <Frontend Flavour>
 struct Sampled : Flavour {
-  [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept {
+  static void* allocate_slow(size_t bytes) noexcept {
     if (sample::is_due(bytes)) [[unlikely]] {
       if (void* block = sample::allocate(bytes, kMinAlignment)) return block;
     }

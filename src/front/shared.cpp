@@ -99,8 +99,8 @@ ThreadHeap* new_heap() {
   static constinit size_t room_left = 0;
   if (room_left < sizeof(ThreadHeap)) {
     constexpr size_t kRoom = 64 * 1024;
-    void* fresh = os::reserve(kRoom, os::page_size());
-    if (fresh == nullptr || !os::commit(fresh, kRoom)) return nullptr;
+    void* fresh = os::map(kRoom);
+    if (fresh == nullptr) return nullptr;
     room = static_cast<char*>(fresh);
     room_left = kRoom;
   }
@@ -159,13 +159,16 @@ void put_heap(ThreadHeap* heap) {
   first = heap;
 }
 
-// No heap in the pool is warm any more.
+// What the heaps in the pool keep free goes back to the arena: they are warm no more, and what has come since then to
+// those that weren't goes too.
 void flush_pool() {
   os::Guard guard(pool_lock);
   while (ThreadHeap* heap = pool.warm) {
     --pool.warm_heaps;
     pool.warm = heap->next_pooled;
     heap->next_pooled = std::exchange(pool.cold, heap);
+  }
+  for (ThreadHeap* heap = pool.cold; heap != nullptr; heap = heap->next_pooled) {
     os::Guard holder(heap->inbox.lock);
     heap->flush();
   }

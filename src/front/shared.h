@@ -83,7 +83,7 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Shared::release(void* address) noexcept {
   release_within<release_slow, elsewhere>(
-      primary.reach, address, [](uint64_t key) { return owner_in(key) == thread_number; },
+      primary.start, address, [](uint64_t key) { return owner_in(key) == thread_number; },
       [address](Granule* granule, uint64_t key) { release_foreign(address, granule, key); },
       [] { return thread_heap; });
 }

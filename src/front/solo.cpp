@@ -42,7 +42,7 @@ bool libc_allocates_here() {
 
 // The fast paths are closed before the shared flavour begins, which may allocate while it does.
 void hand_over() {
-  alone.reach = kNowhere;
+  alone.start = kNowhere;
   alone.over = true;  // before there is another thread to read it
   if (alone.heap != nullptr) Shared::keep_first_heap();
 }
@@ -58,7 +58,7 @@ void hand_over() {
     hand_over();
     return false;
   }
-  alone.reach = primary.reach;
+  alone.start = primary.start;
   return true;
 }
 

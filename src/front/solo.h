@@ -4,7 +4,7 @@
 // thread that was alone keeps it, and every call passes through here to shared.h. The change costs the fast paths
 // nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new thread's
 // vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good by
-// taking away what they live on: the free lists move to the heap, and no pointer lies within `reach`. With a C library
+// taking away what they live on: the free lists move to the heap, and no pointer lies behind `start`. With a C library
 // in which that order is not known to hold (it does in glibc 2.34 to 2.41), or where libc's calloc is not ours (the
 // library was loaded late, for its annex_ functions), they are closed from the start.
 #pragma once
@@ -24,7 +24,7 @@ namespace annex::front {
 
 struct Alone {
   Block* free[kClasses] = {};  // the heap's lists
-  uintptr_t reach = kNowhere;  // of the fast path of release (core/arena.h)
+  uintptr_t start = kNowhere;  // of the fast path of release: primary.start (core/arena.h)
   Heap* heap = nullptr;        // once set up
   bool over = false;           // there is a second thread, or one can't be noticed
 };
@@ -59,7 +59,7 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
   release_within<release_slow, elsewhere>(
-      alone.reach, address, [](uint64_t) { return true; }, [](Granule*, uint64_t) {}, [] { return alone.heap; });
+      alone.start, address, [](uint64_t) { return true; }, [](Granule*, uint64_t) {}, [] { return alone.heap; });
 }
 
 }  // namespace annex::front

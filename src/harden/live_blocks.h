@@ -7,7 +7,7 @@
 // found whatever was done to the block. What a program asked for is known to a unit: a byte in blocks of up to 4 KiB
 // (two at most, above 2 KiB), 2, 4 or 8 bytes above.
 //
-// The table lies at a random place of the address space, between pages that can't be read or written. 4 KiB of it serve
+// The table lies at a random place of the address space, with nothing mapped beside it. 4 KiB of it serve
 // 64 KiB of blocks.
 //
 // Synchronization: a byte is written by whoever allocates or frees the block; two threads that free one block at the
@@ -48,7 +48,7 @@ struct alignas(64) StateTables {
 extern constinit StateTables state_tables [[gnu::visibility("hidden")]];
 
 // For core/arena.h's commit_side_tables.
-bool commit_states(const Arena& arena, size_t end);
+os::MapResult commit_states(const Arena& arena, size_t end);
 
 // Gives the memory back in which the bytes of free runs are: all of them are 0.
 void purge_states();

@@ -80,7 +80,7 @@ annex_stats_t gather() {
   // All under one hold of the lock: what is freed between two would be counted as in use and as free.
   os::Guard guard(arena_lock);
   walk_locked(add_region, &stats);
-  stats.reserved = commitment.reserved;
+  stats.reserved = commitment.committed;
   stats.committed = commitment.committed;
   stats.metadata = commitment.metadata;
   stats.dirty = commitment.dirty;

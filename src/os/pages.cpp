@@ -1,12 +1,17 @@
 // Address space and pages: see pages.h.
 #include "os/pages.h"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <ctime>
 
 #include "os/random.h"
 #include "os/system_call.h"
@@ -16,6 +21,9 @@
 #endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
 #endif
 
 namespace annex::os {
@@ -32,28 +40,23 @@ size_t page_size() {
 
 namespace {
 
-constexpr uintptr_t kEnd = uintptr_t{1} << 47;  // x86-64 gives nothing above unasked, AArch64 does
-
 constinit int added_protection = 0;
-
-// PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
-long map_addresses(uintptr_t hint, size_t bytes) {
-  return system_call(SYS_mmap, static_cast<long>(hint), static_cast<long>(bytes), PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
-void unmap(uintptr_t from, uintptr_t to) {
-  if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
-}
 
 long as_long(const void* address) { return reinterpret_cast<long>(address); }
 bool failed(long result) { return result < 0 && result > -4096; }
 
-}  // namespace
+long map_memory(uintptr_t hint, size_t bytes, int protection, int flags = 0) {
+  return system_call(SYS_mmap, static_cast<long>(hint), static_cast<long>(bytes), protection,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+}
+// PROT_NONE is charged neither to the commit limit nor to RLIMIT_DATA.
+long map_addresses(uintptr_t hint, size_t bytes) { return map_memory(hint, bytes, PROT_NONE); }
 
-namespace {
+void unmap_between(uintptr_t from, uintptr_t to) {
+  if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
+}
 
-// *too_high: there was room, above kEnd.
+// *too_high: there was room, above kEndOfAddresses.
 void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_high) {
   const size_t padded = bytes + alignment - page_size();
   *too_high = false;
@@ -62,55 +65,123 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
   if (failed(mapped)) return nullptr;
   const uintptr_t start = static_cast<uintptr_t>(mapped);
   const uintptr_t aligned = (start + alignment - 1) & ~(alignment - 1);
-  *too_high = aligned + bytes > kEnd;
+  *too_high = aligned + bytes > kEndOfAddresses;
   if (*too_high) {
-    unmap(start, start + padded);
+    unmap_between(start, start + padded);
     return nullptr;
   }
-  unmap(start, aligned);
-  unmap(aligned + bytes, start + padded);
+  unmap_between(start, aligned);
+  unmap_between(aligned + bytes, start + padded);
   return reinterpret_cast<void*>(aligned);
 }
 
-// At an aligned place below the library: one system call, not three. What is loaded next has room in between. nullptr
-// where the place is taken, and where the library is part of an executable: that lies elsewhere than in the highest
-// eighth of the addresses, in which the kernel maps what asks for no place.
-void* reserve_below_library(size_t bytes, size_t alignment) {
-  constexpr uintptr_t kRoom = uintptr_t{64} << 20;
-  const uintptr_t library = reinterpret_cast<uintptr_t>(&added_protection);
-  if (library > kEnd || library < kEnd - kEnd / 8 || library - kRoom - alignment < bytes) return nullptr;
-  const uintptr_t wanted = (library - kRoom - bytes) & ~(alignment - 1);
-  const long mapped = map_addresses(wanted, bytes);
-  if (failed(mapped)) return nullptr;
-  const uintptr_t start = static_cast<uintptr_t>(mapped);
-  if (start == wanted) return reinterpret_cast<void*>(start);
-  unmap(start, start + bytes);
-  return nullptr;
+// Where chance may put something.
+constexpr uintptr_t kLowest = uintptr_t{1} << 36;
+constexpr uintptr_t kHighest = uintptr_t{127} << 40;
+
+uintptr_t place_by_chance(size_t bytes) {
+  return (kLowest + random_word() % (kHighest - kLowest - bytes)) & ~(page_size() - 1);
 }
+
+// ThreadSanitizer knows a few ranges of addresses alone, and the kernel finds them: there, room is reserved after all.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kRoomIsReserved = true;
+#else
+constexpr bool kRoomIsReserved = false;
+#endif
 
 }  // namespace
 
-void* reserve(size_t bytes, size_t alignment) {
-  if (alignment > page_size()) {
-    if (void* start = reserve_below_library(bytes, alignment)) return start;
-  }
-  bool too_high = false;
-  void* const start = reserve_near(0, bytes, alignment, &too_high);
-  return too_high ? reserve_anywhere(bytes, alignment) : start;
-}
-
 void* reserve_anywhere(size_t bytes, size_t alignment) {
-  constexpr uintptr_t kLowest = uintptr_t{1} << 36;
-  constexpr uintptr_t kHighest = uintptr_t{127} << 40;
   constexpr int kTries = 8;  // one is enough but where the place is taken
   if (bytes >= kHighest - kLowest) return nullptr;
   void* start = nullptr;
   bool too_high = true;
   for (int i = 0; too_high && i < kTries; ++i) {
-    const uintptr_t hint = kLowest + random_word() % (kHighest - kLowest - bytes);
-    start = reserve_near(hint & ~(page_size() - 1), bytes, alignment, &too_high);
+    start = reserve_near(place_by_chance(bytes), bytes, alignment, &too_high);
   }
   return start;
+}
+
+// The stack lies at the upper end of the addresses, and below it what the kernel maps. Sixteen TiB further down nothing
+// does: executables and their heaps are below two thirds of the addresses.
+char* room(size_t bytes, size_t alignment) {
+  constexpr uintptr_t kFarBelow = uintptr_t{16} << 40;
+  static constinit uintptr_t below = 0;
+  if (kRoomIsReserved) {
+    bool too_high;
+    return static_cast<char*>(reserve_near(0, bytes, alignment, &too_high));
+  }
+  if (below == 0) {
+    const uintptr_t stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    below = stack > 2 * kFarBelow ? std::min(stack, kEndOfAddresses) - kFarBelow : stack / 2;
+  }
+  if (bytes > below / 2) return nullptr;
+  below = (below - bytes) & ~(alignment - 1);
+  return reinterpret_cast<char*>(below);
+}
+
+char* room_anywhere(size_t bytes, size_t alignment) {
+  if (kRoomIsReserved) return room(bytes, alignment);
+  if (bytes >= kHighest - kLowest) return nullptr;
+  // Reserved for a moment, to see that all of it is free. Under a limit that can't be had.
+  if (void* const free = reserve_anywhere(bytes, alignment)) {
+    unmap(free, bytes);
+    return static_cast<char*>(free);
+  }
+  return reinterpret_cast<char*>(place_by_chance(bytes) & ~(alignment - 1));
+}
+
+namespace {
+
+// Whether the system gives huge pages to who has not asked: then small ones must be asked for. Read once, when the
+// first memory is mapped. The size's own setting counts where it doesn't leave it to the one for all (Linux 6.8).
+bool says(const char* path, const char* word) {
+  char text[64] = {};
+  const long file = system_call(SYS_openat, AT_FDCWD, as_long(path), O_RDONLY | O_CLOEXEC);
+  if (failed(file)) return false;
+  const long length = system_call(SYS_read, file, as_long(text), sizeof text - 1);
+  system_call(SYS_close, file);
+  return !failed(length) && strstr(text, word) != nullptr;
+}
+
+bool huge_pages_come_unasked() {
+  enum class Known : uint8_t { kNotYet, kNo, kYes };
+  static constinit Known known = Known::kNotYet;
+  if (known == Known::kNotYet) {
+#define ANNEX_HUGE_PAGES_AT "/sys/kernel/mm/transparent_hugepage/"
+    const char* const own = ANNEX_HUGE_PAGES_AT "hugepages-2048kB/enabled";
+    const bool come = says(own, "[always]") || (!says(own, "[madvise]") && !says(own, "[never]") &&
+                                                says(ANNEX_HUGE_PAGES_AT "enabled", "[always]"));
+#undef ANNEX_HUGE_PAGES_AT
+    known = come ? Known::kYes : Known::kNo;
+  }
+  return known == Known::kYes;
+}
+
+}  // namespace
+
+void* map(size_t bytes) {
+  const long mapped = map_memory(0, bytes, PROT_READ | PROT_WRITE | added_protection);
+  return failed(mapped) ? nullptr : reinterpret_cast<void*>(mapped);
+}
+
+void unmap(void* start, size_t bytes) {
+  const uintptr_t from = reinterpret_cast<uintptr_t>(start);
+  unmap_between(from, from + bytes);
+}
+
+MapResult map_at(void* start, size_t bytes) {
+  if (kRoomIsReserved) return commit(start, bytes) ? MapResult::kMapped : MapResult::kNoMemory;
+  // A hint, which the kernel takes where the place is free: MAP_FIXED_NOREPLACE would want Linux 4.17.
+  const long mapped = map_memory(reinterpret_cast<uintptr_t>(start), bytes, PROT_READ | PROT_WRITE | added_protection);
+  if (failed(mapped)) return MapResult::kNoMemory;
+  if (mapped != as_long(start)) {
+    unmap(reinterpret_cast<void*>(mapped), bytes);
+    return MapResult::kTaken;
+  }
+  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);
+  return MapResult::kMapped;
 }
 
 bool commit(void* start, size_t bytes) {
@@ -129,12 +200,10 @@ bool discard(void* start, size_t bytes) {
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
-bool allow_reading(void* start, size_t bytes) {
-  return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_READ) == 0;
-}
-
 bool purge(void* start, size_t bytes) {
-  return system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_DONTNEED) == 0;
+  const long result = system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_DONTNEED);
+  if (result != -EINVAL) return result == 0;
+  return system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_DONTNEED_LOCKED) == 0;
 }
 
 void advise_huge(void* start, size_t bytes, bool wanted) {
@@ -151,11 +220,6 @@ bool populate(void* start, size_t bytes) {
 
 namespace {
 
-// What the kernel says of a page, bit 0 being whether it is in memory. False where nothing is mapped.
-bool look_at(const void* page, unsigned char* state) {
-  return system_call(SYS_mincore, as_long(page), static_cast<long>(page_size()), as_long(state)) == 0;
-}
-
 // Whatever was there is gone.
 void map_anew(void* start, size_t bytes) {
   system_call(SYS_mmap, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE | added_protection,
@@ -164,20 +228,24 @@ void map_anew(void* start, size_t bytes) {
 
 }  // namespace
 
-bool is_resident(const void* address) {
-  unsigned char state = 0;
+bool is_written(const void* address) {
+  // The program may have made the page unreadable: the kernel looks first. It answers EAGAIN where the word is not the
+  // one that it is told to wait for, 0 here, and ETIMEDOUT where it is.
   const uintptr_t page = reinterpret_cast<uintptr_t>(address) & ~(page_size() - 1);
-  return look_at(reinterpret_cast<const void*>(page), &state) && (state & 1) != 0;
+  struct timespec no_time = {0, 0};
+  const long result = system_call(SYS_futex, static_cast<long>(page), FUTEX_WAIT_PRIVATE, 0, as_long(&no_time));
+  if (result != -ETIMEDOUT) return result == -EAGAIN;
+  const uint64_t* const words = reinterpret_cast<const uint64_t*>(page);
+  return std::any_of(words, words + page_size() / sizeof *words, [](uint64_t word) { return word != 0; });
 }
 
 bool move_pages(void* from, void* to, size_t bytes) {
   const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                                   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
   const bool moved = !failed(result);
-  unsigned char state;
   if (!moved) {
     map_anew(to, bytes);  // the kernel may have taken it away before it failed
-  } else if (!look_at(from, &state)) {
+  } else if (!commit(from, page_size())) {
     map_anew(from, bytes);  // QEMU's user mode (7.2) takes it for unmapped from then on
   }
   return moved;

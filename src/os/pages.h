@@ -5,32 +5,54 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace annex::os {
+
+// x86-64 gives nothing above unasked, AArch64 does; messages between heaps hold no more of an address
+// (remote/message.h).
+inline constexpr uintptr_t kEndOfAddresses = uintptr_t{1} << 47;
 
 // 4 KiB on most machines, up to 64 KiB on some; never assumed.
 size_t page_size();
 
-// Address space without memory behind it, below 2^47: messages between heaps hold no more of an address
-// (remote/message.h). nullptr where there is none left. `alignment` is a power of two.
-void* reserve(size_t bytes, size_t alignment);
-
-// The same at a random place, where the kernel has room there.
+// Address space without memory behind it, at a random place below kEndOfAddresses. nullptr where there is none left.
+// `alignment` is a power of two.
 void* reserve_anywhere(size_t bytes, size_t alignment);
 
 // Makes a reserved range readable and writable (reading as zero); false when the system refuses.
 bool commit(void* start, size_t bytes);
-// A protection that is added to these from here on; before there is a second thread (os/memory_tags.h).
+// A protection that is added to these, and to what is mapped, from here on; before there is a second thread
+// (os/memory_tags.h).
 void commit_also_with(int protection);
+
+// Readable, writable, zero, wherever the kernel has room; nullptr when it refuses.
+void* map(size_t bytes);
+void unmap(void* start, size_t bytes);
+
+// Room to grow in: addresses below kEndOfAddresses at which nothing is mapped, far from where the kernel maps what asks
+// for no place. They are not reserved: a reservation counts in RLIMIT_AS, in what mlockall() must lock, and in core
+// files as memory does, and all that a process maps later fails under a limit below it. So a range takes what it needs
+// by map_at(), a piece at a time, and whoever maps there first has it. nullptr where there is no such room. In order,
+// each below the one before; or where chance has it. Called one at a time.
+char* room(size_t bytes, size_t alignment);
+char* room_anywhere(size_t bytes, size_t alignment);
+
+enum class MapResult : uint8_t {
+  kMapped,
+  kTaken,     // something is mapped there: another place may do
+  kNoMemory,  // or a limit is reached (RLIMIT_AS, RLIMIT_DATA, overcommit, mappings): another place won't help
+};
+// Readable, writable, zero, at a place in such room. Small pages, until advise_huge() asks for others.
+MapResult map_at(void* start, size_t bytes);
 
 // Makes a committed range unreadable and unwritable; commit() undoes it. False when the system refuses.
 bool forbid(void* start, size_t bytes);
 // The same, and gives its memory back: once committed again it reads as zero. Its advice on huge pages is forgotten.
 bool discard(void* start, size_t bytes);
-// Makes a reserved range readable: as zero, and without memory. False when the system refuses.
-bool allow_reading(void* start, size_t bytes);
 
-// Gives the range's memory back. It stays committed and reads as zero. False where the system can't (locked pages).
+// Gives the range's memory back. It stays committed and reads as zero. False where the system can't (pages locked in
+// memory, before Linux 5.18).
 bool purge(void* start, size_t bytes);
 
 // Asks for transparent huge pages, or for none.
@@ -39,8 +61,10 @@ void advise_huge(void* start, size_t bytes, bool wanted);
 // Makes a committed range that has never been touched resident; false where there is no memory for it.
 bool populate(void* start, size_t bytes);
 
-// Whether the page of an address is in memory.
-bool is_resident(const void* address);
+// Whether anything but zeros is in the page of an address, of memory that nobody uses any more; false where it can't be
+// read. (mincore() would say whether it is in memory; but sandboxes whose list of system calls was made for programs on
+// glibc's malloc end the process for it.)
+bool is_written(const void* address);
 
 // Moves the pages of one committed range to another, both of the same size and disjoint; the target holds nothing that
 // is of use, and the source reads as zero afterwards. False where the kernel can't: then the target reads as zero.

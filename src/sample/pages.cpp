@@ -14,15 +14,12 @@ constinit Page* pages = nullptr;
 
 namespace {
 
-// Out of reach of the fast paths, which send what they can't reach to front/sampled.h. The reach of a small arena goes
-// beyond it, over addresses that are anybody's.
+// Outside the room of the first arena: the fast paths send what is not in it to front/sampled.h.
 char* reserve_out_of_reach(size_t bytes) {
-  constexpr int kTries = 8;  // where the first is within reach, it stays reserved: addresses are free
+  constexpr int kTries = 8;  // where the first is in it, it stays reserved: it is small
   for (int i = 0; i < kTries; ++i) {
     char* const start = static_cast<char*>(os::reserve_anywhere(bytes, os::page_size()));
-    if (start == nullptr) return nullptr;
-    const uintptr_t from = primary.reach - bytes;
-    if (primary.reach == kNowhere || reinterpret_cast<uintptr_t>(start) - from >= kReach + bytes) return start;
+    if (start == nullptr || (!arenas[0].contains(start) && !arenas[0].contains(start + bytes))) return start;
   }
   return nullptr;
 }

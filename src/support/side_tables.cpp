@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/commitment.h"
 #include "core/free_block.h"
 #include "os/pages.h"
 #include "os/random.h"
@@ -35,38 +36,43 @@ uint64_t* word_at(const void* address) {
 
 }  // namespace
 
-bool SideTables::commit(const Arena& arena, size_t end) {
+// Makes `wanted` bytes of a table usable, of which so many are.
+os::MapResult SideTables::grow(void* table, size_t* committed, size_t wanted) {
+  if (wanted <= *committed) return os::MapResult::kMapped;
+  const os::MapResult result = os::map_at(static_cast<char*>(table) + *committed, wanted - *committed);
+  if (result != os::MapResult::kMapped) return result;
+  commitment.committed += wanted - *committed;
+  commitment.metadata += wanted - *committed;
+  *committed = wanted;
+  return result;
+}
+
+os::MapResult SideTables::commit(const Arena& arena, size_t end) {
   const size_t granules = arena.bytes() / kGranule;
   const size_t map_bytes = round_up(granules * sizeof(uint64_t), kStep);
   if (map_ == nullptr) {
-    char* room = static_cast<char*>(os::reserve(map_bytes + round_up(granules * kBitmapBytes, kStep), os::page_size()));
-    if (room == nullptr) return false;
-    first_ = static_cast<size_t>(arena.first() - arena.metadata());
+    char* const room = os::room(map_bytes + round_up(granules * kBitmapBytes, kStep), kStep);
+    if (room == nullptr) return os::MapResult::kNoMemory;
     bitmaps_ = room + map_bytes;
     map_ = reinterpret_cast<uint64_t*>(room);
     if (&arena == &arenas[0]) {  // once: other threads read it from here on
-      mapped.base = arena.base();
+      mapped.base = arena.start();
       mapped.map = map_;
       __atomic_store_n(&mapped.largest_request, kTableMax, __ATOMIC_RELAXED);
     }
   }
-  const size_t bitmaps_wanted = round_up((end - first_) * kBitmapBytes, kStep);
-  if (bitmaps_wanted > bitmaps_committed_) {
-    if (!os::commit(bitmaps_ + bitmaps_committed_, bitmaps_wanted - bitmaps_committed_)) return false;
-    bitmaps_committed_ = bitmaps_wanted;
+  os::MapResult result = grow(bitmaps_, &bitmaps_committed_, round_up(end * kBitmapBytes, kStep));
+  if (result == os::MapResult::kMapped) {
+    result = grow(map_, &map_committed_, round_up(end * sizeof(uint64_t), kStep));
   }
-  if (end > map_committed_) {
-    const size_t map_wanted = round_up(end * sizeof(uint64_t), kStep) / sizeof(uint64_t);
-    if (!os::commit(map_ + map_committed_, (map_wanted - map_committed_) * sizeof(uint64_t))) return false;
-    map_committed_ = map_wanted;
-    if (&arena == &arenas[0]) {
-      __atomic_store_n(&mapped.bytes, std::min(map_wanted, granules) * kGranule, __ATOMIC_RELEASE);
-    }
+  if (result == os::MapResult::kMapped && &arena == &arenas[0]) {
+    const size_t reached = std::min(map_committed_ / sizeof(uint64_t), granules);
+    __atomic_store_n(&mapped.bytes, reached * kGranule, __ATOMIC_RELEASE);
   }
-  return true;
+  return result;
 }
 
-bool commit(const Arena& arena, size_t end) { return side_tables[&arena - arenas].commit(arena, end); }
+os::MapResult commit(const Arena& arena, size_t end) { return side_tables[&arena - arenas].commit(arena, end); }
 
 void register_slab(Granule* slab) {
   const auto [book, granule] = place_of(slab);

@@ -26,20 +26,19 @@ inline constexpr size_t kBitmapBytes = kGranule / kMinAlignment / 8;
 
 class SideTables {
  public:
-  // Makes what belongs to the arena's granules before `end` usable; false where the system refuses. Arena lock held.
-  bool commit(const Arena& arena, size_t end);
+  // Makes what belongs to the arena's granules before `end` usable. Arena lock held.
+  os::MapResult commit(const Arena& arena, size_t end);
 
   uint64_t* map() const { return map_; }
-  uint64_t* bitmap(size_t granule) const {
-    return reinterpret_cast<uint64_t*>(bitmaps_ + (granule - first_) * kBitmapBytes);
-  }
+  uint64_t* bitmap(size_t granule) const { return reinterpret_cast<uint64_t*>(bitmaps_ + granule * kBitmapBytes); }
 
  private:
-  size_t first_ = 0;  // the arena's first granule after its own metadata
+  static os::MapResult grow(void* table, size_t* committed, size_t wanted);
+
   uint64_t* map_ = nullptr;
   char* bitmaps_ = nullptr;
-  size_t map_committed_ = 0;      // granules
-  size_t bitmaps_committed_ = 0;  // bytes
+  size_t map_committed_ = 0;  // bytes
+  size_t bitmaps_committed_ = 0;
 };
 
 // One for each arena.
@@ -84,7 +83,7 @@ uint64_t map_word(const void* address);
 uint32_t give_out(const Batch& part, SizeClass c, void** out);
 
 // For core/arena.h's commit_side_tables.
-bool commit(const Arena& arena, size_t end);
+os::MapResult commit(const Arena& arena, size_t end);
 
 // Enters a new slab into the tables, its bitmap empty, and notes in its granule where that is.
 void register_slab(Granule* slab);

@@ -31,8 +31,8 @@ uint32_t largest_batch(SizeClass c, uint32_t target) { return std::max(batch_of(
 
 Client* new_client() {
   const size_t bytes = (sizeof(Client) + os::page_size() - 1) & ~(os::page_size() - 1);
-  void* room = os::reserve(bytes, os::page_size());
-  if (room == nullptr || !os::commit(room, bytes)) return nullptr;
+  void* room = os::map(bytes);
+  if (room == nullptr) return nullptr;
   os::advise_huge(room, bytes, false);
   // Fresh pages are zero, and so is most of a new client: constructing it would touch all of them.
   Client* client = static_cast<Client*>(room);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace annex_test {
 
@@ -29,5 +31,13 @@ inline std::size_t statm_bytes(int index) {
 
 inline std::size_t address_space_bytes() { return statm_bytes(0); }
 inline std::size_t resident_bytes() { return statm_bytes(1); }
+
+// Whether the page of an address is in memory.
+inline bool is_resident(const void* address) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  unsigned char state = 0;
+  void* const start = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) & ~(page - 1));
+  return mincore(start, page, &state) == 0 && (state & 1) != 0;
+}
 
 }  // namespace annex_test

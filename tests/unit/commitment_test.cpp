@@ -229,17 +229,14 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
   const size_t touched = commitment.touched_then;
   commitment.touched_then = SIZE_MAX / 4;
   char* other = fresh_span(4 * kMiB);
-  char* filled = fresh_span(4 * kMiB);
+  const auto freed = [&](size_t touched) { free_span(block_or_die(fresh_span(touched))); };
+  freed(4 * kMiB);
   EXPECT_TRUE(span_wants_huge_pages(4 * kMiB));
   EXPECT_FALSE(span_wants_huge_pages(commitment.live + kMiB));  // more than is known to be used
-  char* half = fresh_span(2 * kMiB);
+  freed(2 * kMiB);
   EXPECT_FALSE(span_wants_huge_pages(4 * kMiB));
-  free_span(block_or_die(half));
-  EXPECT_FALSE(span_wants_huge_pages(4 * kMiB));  // nor after it
-  char* again = fresh_span(4 * kMiB);
-  free_span(block_or_die(again));
+  freed(4 * kMiB);
   EXPECT_TRUE(span_wants_huge_pages(4 * kMiB));
-  free_span(block_or_die(filled));
   free_span(block_or_die(other));
   commitment.slabs_then = slabs_then;
   commitment.touched_then = touched;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "common/resident.h"
 #include "consistency.h"
 #include "core/block.h"
 #include "core/commitment.h"
@@ -131,7 +132,7 @@ TEST(Span, IsGatheredFromHoles) {
   // What is dirty was used, and nothing fresh: of the last 2 MiB a granule is the span's, the rest stays dirty.
   EXPECT_EQ(commitment.dirty, dirty - 2 * kBytes - kGranule);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % kHugePage, 0u);
-  for (size_t at = 0; at < 2 * kBytes; at += os::page_size()) ASSERT_TRUE(os::is_resident(block + at)) << at;
+  for (size_t at = 0; at < 2 * kBytes; at += os::page_size()) ASSERT_TRUE(annex_test::is_resident(block + at)) << at;
   memset(block, 0x44, 2 * kBytes + kGranule);
   test::expect_consistent();
   holes.expect_unchanged(kBytes);

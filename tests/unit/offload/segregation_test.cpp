@@ -27,9 +27,8 @@ std::vector<Range> metadata() {
   const size_t granules = static_cast<size_t>(arena.frontier() - arena.metadata());
   const size_t page = 4096;
   const auto whole = [&](size_t bytes) { return (bytes + page - 1) & ~(page - 1); };
-  const size_t first = static_cast<size_t>(arena.first() - arena.metadata());
-  return {{reinterpret_cast<char*>(arena.metadata() + first / 64 * 64), whole((granules - first) * sizeof(Granule))},
-          {reinterpret_cast<char*>(side_tables[0].bitmap(first)), whole((granules - first) * kBitmapBytes)}};
+  return {{reinterpret_cast<char*>(arena.metadata()), whole(granules * sizeof(Granule))},
+          {reinterpret_cast<char*>(side_tables[0].bitmap(0)), whole(granules * kBitmapBytes)}};
 }
 
 Client* own_client() { return static_cast<Client*>(front::thread_magazines); }
