@@ -47,6 +47,10 @@ class CannotRun(Exception):
     """What is missing, in one line that says what to do."""
 
 
+class OtherQemu(CannotRun):
+    """This system's own QEMU is none that the simulator runs in: nothing that could be installed here mends it."""
+
+
 @dataclass(frozen=True)
 class Simulated:
     results: dict | None  # as sim/guest/results.cpp writes them; None: there was nothing to write yet
@@ -70,13 +74,22 @@ def version_of(qemu: str) -> str:
     return subprocess.run([qemu, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
 
 
+@functools.cache
+def has_plugins(qemu: str) -> bool:
+    """Whether it was built with them, asked once a process."""
+    return "QEMU_PLUGIN" in subprocess.run([qemu, "--help"], capture_output=True, text=True).stdout
+
+
 def qemu() -> str:
     found = shutil.which(QEMU)
     if found is None:
         raise CannotRun(f"{QEMU} is not installed: apt-get install qemu-user (or make sim)")
     version = re.search(r"version (\d+\.\d+)", version_of(found))
+    needs = f"the simulator needs QEMU {' or '.join(TESTED)}, as Debian 12 has: run it there, or in a container of it"
+    if not has_plugins(found):
+        raise OtherQemu(f"{QEMU} {version[1] if version else ''} has no plugins here, and {needs}")
     if version is None or version[1] not in TESTED:
-        raise CannotRun(f"{QEMU} is of version {version[1] if version else 'unknown'}; tested: {', '.join(TESTED)}")
+        raise OtherQemu(f"{QEMU} is of version {version[1] if version else 'unknown'}, and {needs}")
     if not PLUGIN.exists():
         raise CannotRun("the simulator is not built: make sim")
     return found
