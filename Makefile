@@ -37,6 +37,7 @@ ladder: bench-deps venv  ## what each of the offload flavour's protocols saves; 
 
 sim: sim-deps venv configure  ## the simulator: annex-lab sim runs any program on a simulated machine
 	@cmake --build --preset release -j $(JOBS) --target annex-sim annex-machine
+	@.venv/bin/annex-lab sim --check
 
 validate: bench-deps sim library  ## the simulator against references; docs/simulator-validation.md
 	.venv/bin/annex-lab validate

@@ -1,9 +1,17 @@
 """What the tests share: a context in a temporary folder, quick programs, and results documents made up of figures."""
 
 import pytest
+import simulator
 
 from annex_lab import document, stats
 from annex_lab.programs.model import Command, Context, Program
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was left out is said, also where every test that ran has passed."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if count := sum(str(simulator.WHY_NOT) in str(report.longrepr) for report in skipped if simulator.WHY_NOT):
+        terminalreporter.write_line(f"not run: {count} tests that simulate: {simulator.WHY_NOT}")
 
 
 @pytest.fixture

@@ -5,12 +5,32 @@
 // Simplification: signals do interrupt sequences, and don't restart them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "machine/types.h"
 
 namespace annex::sim {
+
+// What a thread shares with the kernel, and what it points to: Linux's struct rseq and struct rseq_cs as they have been
+// since 4.18. Not the headers' own: theirs has grown at its end, and a newer one's size would be asked of every
+// program.
+struct alignas(32) RestartableArea {
+  uint32_t core_at_start;
+  uint32_t core;
+  Address sequence;  // that it is in; 0: none
+  uint32_t flags;
+  uint32_t unused[3];
+};
+struct alignas(32) RestartableSequence {
+  uint32_t version;
+  uint32_t flags;
+  Address start;
+  uint64_t bytes;
+  Address abort;
+};
+static_assert(sizeof(RestartableArea) == 32 && sizeof(RestartableSequence) == 32);
 
 // Of one thread.
 class Restartable {
@@ -34,18 +54,17 @@ class Restartable {
   bool inside(Address code) const {
     if (area_ == 0) return false;
     Address sequence;
-    std::memcpy(&sequence, reinterpret_cast<const void*>(area_ + kSequence), sizeof sequence);
+    std::memcpy(&sequence, reinterpret_cast<const void*>(area_ + offsetof(RestartableArea, sequence)), sizeof sequence);
     return sequence != 0 && in_sequence(sequence, code);
   }
 
  private:
   static constexpr unsigned kNowhere = ~0u;
-  static constexpr Address kSequence = 8;  // where in the area the address of the sequence is
 
   void tell(unsigned core);
   static bool in_sequence(Address sequence, Address code);
 
-  Address area_ = 0;  // the program's struct rseq; 0: none
+  Address area_ = 0;  // the program's; 0: none
   unsigned told_ = kNowhere;
 };
 

@@ -1,14 +1,19 @@
 // System calls: see system_calls.h.
 #include "guest/system_calls.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/times.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +32,9 @@ constexpr int64_t kBoot = 1000;
 constexpr int64_t kEpoch = 1767225600;
 
 constexpr int64_t kSecond = 1000000000;
+
+constexpr uint64_t kMemory = uint64_t{64} << 30;  // MEMORY_KIB in lab/annex_lab/sim/surroundings.py
+constexpr int64_t kTicks = 100;                   // a second, of times(): what QEMU says in the auxiliary vector
 
 // No call of Linux: sim/qemu/parked.c.
 constexpr int64_t kPark = 0x616e6e78;
@@ -88,6 +96,36 @@ Cycles SystemCalls::cycles_at(Address timespec_at, bool realtime) const {
   if (!time) return 0;
   const double seconds = static_cast<double>(time->tv_sec - (realtime ? kEpoch : kBoot));
   return simulation_.machine().from_ns(std::max(0.0, seconds * 1e9 + static_cast<double>(time->tv_nsec)));
+}
+
+// A kernel fills as many bytes as all the CPUs that there could be need, and says how many: programs look no further.
+int64_t SystemCalls::affinity(uint64_t bytes, Address to, int64_t filled_by_the_host) const {
+  const unsigned cores = simulation_.machine().thread_cores();
+  const size_t needed = (cores + 63) / 64 * 8;
+  if (bytes % 8 != 0 || bytes < needed) return -EINVAL;
+  std::vector<unsigned char> mask(std::max(needed, static_cast<size_t>(std::max<int64_t>(filled_by_the_host, 0))));
+  for (unsigned i = 0; i < cores; ++i) mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | 1u << (i % 8));
+  if (!write_guest(to, mask.data(), mask.size())) return -EFAULT;
+  return static_cast<int64_t>(needed);
+}
+
+struct sysinfo SystemCalls::system_information(const GuestThread& thread) const {
+  struct sysinfo out = {};
+  out.uptime = kBoot + nanoseconds(Simulation::now(thread)) / kSecond;
+  out.totalram = kMemory;
+  out.freeram = kMemory - simulation_.memory().pages().resident_bytes();
+  out.procs = 1;
+  out.mem_unit = 1;
+  return out;
+}
+
+// All time is the program's: the clocks of CPU time say so too.
+struct rusage SystemCalls::usage(const GuestThread& thread) const {
+  const int64_t us = nanoseconds(Simulation::now(thread)) / 1000;
+  struct rusage out = {};
+  out.ru_utime = {us / 1000000, us % 1000000};
+  out.ru_maxrss = static_cast<long>(simulation_.memory().pages().statistics.peak_resident / 1024);
+  return out;
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
@@ -437,13 +475,22 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
       }
       break;
     }
-    case SYS_sched_getaffinity: {
-      if (result <= 0) break;
-      std::vector<unsigned char> mask(static_cast<size_t>(result));
-      for (unsigned i = 0; i < simulation_.machine().thread_cores() && i / 8 < mask.size(); ++i) {
-        mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | 1u << (i % 8));
-      }
-      write_guest(a[2], mask.data(), mask.size());
+    case SYS_sched_getaffinity:
+      if (result > 0 || result == -EINVAL) thread.answer = affinity(a[1], a[2], result);
+      break;
+    case SYS_uname:
+      if (result == 0) write_guest(a[0], utsname{"Linux", "simulated", "6.1.0", "#1 SMP", "x86_64", "(none)"});
+      break;
+    case SYS_sysinfo:
+      if (result == 0) write_guest(a[0], system_information(thread));
+      break;
+    case SYS_getrusage:
+      if (result == 0) write_guest(a[1], static_cast<int>(a[0]) == RUSAGE_CHILDREN ? rusage{} : usage(thread));
+      break;
+    case SYS_times: {
+      const int64_t ticks = nanoseconds(Simulation::now(thread)) / (kSecond / kTicks);
+      if (a[0] != 0) write_guest(a[0], tms{ticks, 0, 0, 0});
+      thread.answer = kBoot * kTicks + ticks;
       break;
     }
     case SYS_getcpu:

@@ -1,7 +1,7 @@
 // The program's system calls, as the simulated machine sees them. Each is still the host's to do; here
 //
-//   time       it is charged for by its kind (call_costs.h), and what it says of the time, of random numbers and of
-//              CPUs is the simulated machine's
+//   time       it is charged for by its kind (call_costs.h), and what it says of the time, of random numbers, of CPUs,
+//              of memory and of the system is the simulated machine's
 //   waiting    futexes and sleeps wait in simulated time, and the host's own call then returns at once; what may block
 //              in the host for other reasons (a pipe, a socket, a child process) goes without a turn meanwhile
 //   memory     mappings, and what is given back, are told to the page model; calls that change the map take turns at
@@ -20,6 +20,9 @@
 
 #include "guest/call_costs.h"
 #include "guest/simulation.h"
+
+struct rusage;
+struct sysinfo;
 
 namespace annex::sim {
 
@@ -79,6 +82,9 @@ class SystemCalls {
   Cycles cycles_from_now(const GuestThread& thread, Address timespec_at) const;
   Cycles cycles_at(Address timespec_at, bool realtime) const;
   int64_t nanoseconds(Cycles at) const;
+  int64_t affinity(uint64_t bytes, Address to, int64_t filled_by_the_host) const;
+  struct sysinfo system_information(const GuestThread& thread) const;
+  struct rusage usage(const GuestThread& thread) const;
 
   Simulation& simulation_;
   const SystemParameters& system_;

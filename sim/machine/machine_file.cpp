@@ -2,6 +2,7 @@
 #include "machine/machine_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,12 +1,14 @@
 // System calls on a simulated machine: what each kind takes, who is interrupted, who waits for the mmap lock.
 #include "guest/system_calls.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -96,6 +98,25 @@ TEST_F(SystemCallsTest, EachKindHasItsCost) {
   EXPECT_EQ(kinds["plain"]["count"], 4);
   EXPECT_EQ(kinds["munmap"]["count"], 1);
   EXPECT_EQ(kinds["munmap"]["cycles"], 1400);
+}
+
+// How large a host's own mask is depends on how many CPUs it could have; the program searches what it is told of.
+TEST_F(SystemCallsTest, TheMaskOfCpusIsTheMachines) {
+  for (const int64_t filled_by_the_host : {8, 32, 128}) {
+    std::array<unsigned char, 128> mask;
+    mask.fill(0xff);
+    call(first_, SYS_sched_getaffinity, {0, mask.size(), reinterpret_cast<uint64_t>(mask.data())}, filled_by_the_host);
+    EXPECT_EQ(first_.answer, 8);
+    EXPECT_EQ(mask[0], 0xf);
+    for (size_t i = 1; i < static_cast<size_t>(filled_by_the_host); ++i) EXPECT_EQ(mask[i], 0) << i;
+    first_.answer.reset();
+  }
+  std::array<unsigned char, 8> small = {};
+  call(first_, SYS_sched_getaffinity, {0, small.size(), reinterpret_cast<uint64_t>(small.data())}, -EINVAL);
+  EXPECT_EQ(first_.answer, 8);  // such a host had more CPUs
+  EXPECT_EQ(small[0], 0xf);
+  call(first_, SYS_sched_getaffinity, {0, 4, reinterpret_cast<uint64_t>(small.data())}, -EINVAL);
+  EXPECT_EQ(first_.answer, -EINVAL);
 }
 
 TEST_F(SystemCallsTest, PagesGivenBackCost) {

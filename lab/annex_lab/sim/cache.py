@@ -19,7 +19,7 @@ from annex_lab import paths, sample
 from annex_lab.sim import run
 
 FOLDER = paths.BUILD / "sim" / "cache"
-FORMAT = 3  # counts on where the same ingredients no longer mean the same run
+FORMAT = 4  # counts on where the same ingredients no longer mean the same run
 MOST_FILES = 5000  # in folders that the program is told of
 _LOADER = "/lib64/ld-linux-x86-64.so.2"
 

@@ -96,6 +96,7 @@ def sim(
         ),
     ] = False,
     list_machines: Annotated[bool, typer.Option("--machines", help="list the presets and end")] = False,
+    check: Annotated[bool, typer.Option("--check", help="say why nothing can be simulated here, and end")] = False,
 ) -> None:
     """Runs an unmodified program on a simulated machine and says where its time went, and the allocator's part in it.
 
@@ -106,6 +107,12 @@ def sim(
     """
     if list_machines:
         Console().print("\n".join(machines.presets()))
+        return
+    if check:
+        try:
+            run.qemu()
+        except run.CannotRun as why:
+            _end(Failed(why))
         return
     if bool(command) == bool(workload):
         _end(Failed("name either --workload or, after --, a program and its arguments"))
@@ -154,6 +161,7 @@ def _simulate(
             return run.run(who, machine, scratch, asked.seed, watchdog, shown, lock_step=lock_step)
 
     try:
+        run.qemu()  # before a bar is shown
         if cached:
             done = cache.simulated(who, machine, scratch, asked.threads, asked.seed, simulate, _say, lock_step)
         else:

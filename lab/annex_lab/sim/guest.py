@@ -1,5 +1,6 @@
 """What can be simulated: dynamically linked x86-64 programs. What can't is told apart here, before anything starts."""
 
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -40,6 +41,17 @@ def _through_scripts(path: Path, arguments: list[str]) -> list[str]:
     raise CannotSimulate(f"{path}: a script without an interpreter that could be found")
 
 
+def interpreter(program: Path) -> str | None:
+    """The dynamic linker that an x86-64 program names; None for one that is linked statically."""
+    data = program.read_bytes()
+    offset, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+    for at in range(offset, min(offset + size * count, len(data) - size + 1), size):
+        if struct.unpack_from("<I", data, at)[0] == _INTERPRETER:
+            begin, length = struct.unpack_from("<Q", data, at + 8)[0], struct.unpack_from("<Q", data, at + 32)[0]
+            return os.fsdecode(data[begin : begin + length].rstrip(b"\0"))
+    return None
+
+
 def command(argv: list[str]) -> list[str]:
     """The program to be simulated, whole, with its arguments; raises CannotSimulate or NotFound."""
     argv = _through_scripts(find(argv[0]), argv[1:])
@@ -50,10 +62,6 @@ def command(argv: list[str]) -> list[str]:
     machine = struct.unpack_from("<H", data, 18)[0] if len(data) >= 64 else 0
     if machine != _X86_64 or data[4] != 2:
         raise CannotSimulate(f"{path}: a program for {_MACHINES.get(machine, f'machine {machine}')}, not for x86-64")
-    offset, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
-    kinds = [
-        struct.unpack_from("<I", data, offset + i * size)[0] for i in range(count) if offset + i * size + 4 <= len(data)
-    ]
-    if _INTERPRETER not in kinds:
+    if interpreter(path) is None:
         raise CannotSimulate(f"{path}: statically linked: no allocator can be preloaded into it")
     return argv

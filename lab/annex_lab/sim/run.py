@@ -1,7 +1,6 @@
 """One simulated run: QEMU's user mode with our plugin, in surroundings that are the same every time."""
 
 import contextlib
-import ctypes
 import functools
 import json
 import os
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annex_lab import paths, sample
-from annex_lab.sim import machines
+from annex_lab.sim import machines, surroundings
 
 PLUGIN = paths.RELEASE / "libannex-sim.so"
 PARKED = paths.RELEASE / "libannex-parked.so"  # sim/guest/offload.h
@@ -27,7 +26,6 @@ OF_QEMU = ("LD_PRELOAD", "GLIBC_TUNABLES")  # variables that QEMU has for itself
 RESERVE = "4G"
 OF_THE_HOST = ("host_s", "mips", "host_cpu_s", "host_peak_kib")  # results that differ from run to run
 DEFECT = 125  # exit status where the simulator itself failed (sim/guest/last_resort.h)
-_NO_RANDOM_ADDRESSES = 0x0040000
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,10 @@ OURS = Build()
 
 class CannotRun(Exception):
     """What is missing, in one line that says what to do."""
+
+
+class OtherQemu(CannotRun):
+    """This system's own QEMU is none that the simulator runs in: nothing that could be installed here mends it."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,22 @@ def version_of(qemu: str) -> str:
     return subprocess.run([qemu, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
 
 
+@functools.cache
+def has_plugins(qemu: str) -> bool:
+    """Whether it was built with them, asked once a process."""
+    return "QEMU_PLUGIN" in subprocess.run([qemu, "--help"], capture_output=True, text=True).stdout
+
+
 def qemu() -> str:
     found = shutil.which(QEMU)
     if found is None:
         raise CannotRun(f"{QEMU} is not installed: apt-get install qemu-user (or make sim)")
     version = re.search(r"version (\d+\.\d+)", version_of(found))
+    needs = f"the simulator needs QEMU {' or '.join(TESTED)}, as Debian 12 has: run it there, or in a container of it"
+    if not has_plugins(found):
+        raise OtherQemu(f"{QEMU} {version[1] if version else ''} has no plugins here, and {needs}")
     if version is None or version[1] not in TESTED:
-        raise CannotRun(f"{QEMU} is of version {version[1] if version else 'unknown'}; tested: {', '.join(TESTED)}")
+        raise OtherQemu(f"{QEMU} is of version {version[1] if version else 'unknown'}, and {needs}")
     if not PLUGIN.exists():
         raise CannotRun("the simulator is not built: make sim")
     return found
@@ -98,35 +109,6 @@ def parked(machine: dict) -> int:
     return unit["cores"] if unit["cores"] and unit["context"] == "parked" else 0
 
 
-def _system_root(folder: Path, machine: dict, tell_clock: bool) -> Path:
-    """Files that the program finds in place of the host's: how many CPUs there are, and how fast."""
-    cpus = folder / "sys/devices/system/cpu"
-    (cpus / "cpu0").mkdir(parents=True)
-    cores = machine["cores"]
-    for name in ("online", "possible", "present"):
-        (cpus / name).write_text(f"0-{cores - 1}\n" if cores > 1 else "0\n")
-    if tell_clock:  # where there is none, TCMalloc measures it, for some milliseconds
-        (cpus / "cpu0/tsc_freq_khz").write_text(f"{machine['ghz'] * 1e6:.0f}\n")
-    return folder
-
-
-def _fixed_addresses() -> None:
-    ctypes.CDLL(None).personality(_NO_RANDOM_ADDRESSES)
-
-
-def padding(environment: dict[str, str]) -> dict[str, str]:
-    """What makes an environment as large as any other: the program's stack starts below it.
-
-    Else the length of the preloaded library's name decides which of the program's variables share a line of the caches,
-    which was 15 % of msgpass on 16 cores.
-    """
-    names, room = 32, 4096
-    size = sum(len(os.fsencode(name + value)) + len("=\0") for name, value in environment.items())
-    missing = [f"PADDING_{i:02}" for i in range(len(environment), names)] or ["PADDING"]
-    size += sum(len(name) + len("=\0") for name in missing)
-    return {name: "" for name in missing[1:]} | {missing[0]: "x" * (-size % room)}
-
-
 def run(
     guest: Guest,
     machine: Path,
@@ -144,7 +126,6 @@ def run(
     """
     binary, whole = qemu(), parameters(machine, build)
     scratch.mkdir(parents=True, exist_ok=True)
-    root = _system_root(scratch / "root", whole, guest.told_clock)
     out = scratch / "results.json"
     progress_read, progress_write = os.pipe()
     control_read, control_write = os.pipe()
@@ -159,7 +140,7 @@ def run(
         **({"lockstep": 1} if lock_step else {}),
     }
     plugin = ",".join([str(build.plugin), *(f"{name}={value}" for name, value in options.items())])
-    argv = [binary, "-plugin", plugin, "-cpu", CPU, "-seed", str(seed), "-L", str(root)]
+    argv = [binary, "-plugin", plugin, "-cpu", CPU, "-seed", str(seed)]
     if lock_step:
         argv.append("-singlestep")
     settings = dict(guest.env)
@@ -173,10 +154,13 @@ def run(
         argv += ["-U", "LD_PRELOAD"]
     if "GLIBC_TUNABLES" not in settings:
         argv += ["-U", "GLIBC_TUNABLES"]
+    libraries = surroundings.libraries_of(guest.argv[0], [binary, "-cpu", CPU], settings)
+    argv += ["-L", str(surroundings.root(scratch / "root", whole, guest.told_clock, libraries))]
     # QEMU's own: see kill in sim/qemu/plugin.cpp; and huge pages for the machine's state, of which there is much.
     inherited = {"LD_PRELOAD": str(build.plugin), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"}
     base = sample.environment(inherited)
-    settings |= padding({name: value for name, value in base.items() if name not in OF_QEMU} | settings)
+    unpadded = {name: value for name, value in base.items() if name not in OF_QEMU} | settings
+    settings |= surroundings.padding(unpadded, guest.argv)
     # -E takes a list: a value with a comma comes by QEMU's own environment, which it passes on.
     for name, value in settings.items():
         if "," in value and name != "LD_PRELOAD":
@@ -192,7 +176,7 @@ def run(
             env=base | inherited,
             cwd=guest.cwd,
             pass_fds=(progress_write, control_read),
-            preexec_fn=_fixed_addresses,
+            preexec_fn=surroundings.before_start,
             start_new_session=True,
         )
         os.close(progress_write)
