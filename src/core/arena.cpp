@@ -113,12 +113,10 @@ Granule* Arena::granule_checked(const void* address) const {
 
 // Out of the books, whole.
 void Arena::take_out(Granule* run) {
-  if (run->dirty) {
-    dirty_.remove(run);
+  bins(run->state_of_free).remove(run);
+  if (is_dirty(run)) {
     age_remove(run);
     commitment.dirty -= size_t{run->length} * kGranule;
-  } else {
-    clean_.remove(run);
   }
   run->kind = Kind::kNone;
   run[run->length - 1].kind = Kind::kNone;
@@ -133,15 +131,14 @@ void Arena::take_front(Granule* run, uint32_t granules) {
   }
   Granule* remainder = run + granules;
   Granule* last = run + run->length - 1;
-  const bool dirty = run->dirty;
-  RunBins& bins = dirty ? dirty_ : clean_;
-  bins.remove(run);
+  const FreeState state = run->state_of_free;
+  bins(state).remove(run);
   remainder->kind = last->kind = Kind::kFree;
-  remainder->dirty = last->dirty = dirty;
+  remainder->state_of_free = last->state_of_free = state;
   remainder->length = last->length = rest;
   remainder->limit = 0;
-  bins.insert(remainder);
-  if (dirty) {
+  bins(state).insert(remainder);
+  if (state == FreeState::kDirty) {
     age_replace(run, remainder);
     commitment.dirty -= size_t{granules} * kGranule;
   }
@@ -158,56 +155,55 @@ Granule* Arena::take_back(Granule* run, uint32_t granules) {
     return taken;
   }
   Granule* last = taken - 1;
-  const bool dirty = run->dirty;
-  RunBins& bins = dirty ? dirty_ : clean_;
-  bins.remove(run);
+  const FreeState state = run->state_of_free;
+  bins(state).remove(run);
   last->kind = Kind::kFree;
-  last->dirty = dirty;
+  last->state_of_free = state;
   run->length = last->length = rest;
   last->limit = 0;
-  bins.insert(run);
-  if (dirty) commitment.dirty -= size_t{granules} * kGranule;
+  bins(state).insert(run);
+  if (state == FreeState::kDirty) commitment.dirty -= size_t{granules} * kGranule;
   taken->kind = taken[granules - 1].kind = Kind::kNone;
   return taken;
 }
 
 // The free run of that state which ends where this one begins, or begins where it ends; nullptr where there is none.
-Granule* Arena::run_before(Granule* head, bool dirty) const {
+Granule* Arena::run_before(Granule* head, FreeState state) const {
   const Granule* last = head - 1;
-  return head > first() && is_free(last) && last->dirty == dirty ? head - last->length : nullptr;
+  return head > first() && is_free(last) && last->state_of_free == state ? head - last->length : nullptr;
 }
 
-Granule* Arena::run_after(Granule* head, uint32_t granules, bool dirty) const {
+Granule* Arena::run_after(Granule* head, uint32_t granules, FreeState state) const {
   Granule* after = head + granules;
-  return after < frontier() && is_free(after) && after->dirty == dirty ? after : nullptr;
+  return after < frontier() && is_free(after) && after->state_of_free == state ? after : nullptr;
 }
 
-Granule* Arena::run_ending_at_frontier() const { return frontier_ == 0 ? nullptr : run_before(frontier(), false); }
+Granule* Arena::run_ending_at_frontier() const { return run_before(frontier(), FreeState::kClean); }
 
 // Makes a run free, joined with its free neighbours of the same state; returns the joined run.
-Granule* Arena::put(Granule* head, uint32_t granules, bool dirty) {
-  if (Granule* before = run_before(head, dirty)) {
+Granule* Arena::put(Granule* head, uint32_t granules, FreeState state) {
+  if (Granule* before = run_before(head, state)) {
     head = before;
     granules += before->length;
     take_out(before);
   }
-  if (Granule* after = run_after(head, granules, dirty)) {
+  if (Granule* after = run_after(head, granules, state)) {
     granules += after->length;
     take_out(after);
   }
   Granule* last = head + granules - 1;
   head->kind = last->kind = Kind::kFree;
-  head->dirty = last->dirty = dirty;
+  head->state_of_free = last->state_of_free = state;
   head->length = last->length = granules;
   head->limit = last->limit = 0;
-  (dirty ? dirty_ : clean_).insert(head);
+  bins(state).insert(head);
   return head;
 }
 
 // The joined run is as old as its longest part, and has that one's place: what comes and goes at its ends must not keep
 // it from ever being due.
 void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
-  Granule* const parts[2] = {run_before(head, true), run_after(head, granules, true)};
+  Granule* const parts[2] = {run_before(head, FreeState::kDirty), run_after(head, granules, FreeState::kDirty)};
   const Granule* longest = nullptr;
   for (const Granule* part : parts) {
     if (part != nullptr && part->length > (longest == nullptr ? granules : longest->length)) longest = part;
@@ -215,7 +211,7 @@ void Arena::put_dirty(Granule* head, uint32_t granules, uint64_t now_ms) {
   Granule* older = longest == nullptr ? commitment.newest : longest->age.older;
   while (older != nullptr && (older == parts[0] || older == parts[1])) older = older->age.older;
   const uint64_t freed_ms = longest == nullptr ? now_ms : longest->age.freed_ms;
-  Granule* run = put(head, granules, true);
+  Granule* run = put(head, granules, FreeState::kDirty);
   age_insert(run, older, freed_ms);
   commitment.dirty += size_t{run->length} * kGranule;
 }
@@ -226,17 +222,18 @@ void Arena::take_part(Granule* run, uint32_t offset, uint32_t granules) {
     take_front(run, granules);
     return;
   }
-  const bool dirty = run->dirty;
+  const FreeState state = run->state_of_free;
+  const bool dirty = state == FreeState::kDirty;
   const uint64_t freed_ms = dirty ? run->age.freed_ms : 0;
   Granule* part = take_back(run, granules + behind);
   if (behind == 0) return;
   Granule* rest = part + granules;
   Granule* last = rest + behind - 1;
   rest->kind = last->kind = Kind::kFree;
-  rest->dirty = last->dirty = dirty;
+  rest->state_of_free = last->state_of_free = state;
   rest->length = last->length = behind;
   rest->limit = last->limit = 0;
-  (dirty ? dirty_ : clean_).insert(rest);
+  bins(state).insert(rest);
   rest[-1].kind = Kind::kNone;
   if (!dirty) return;
   age_insert(rest, run, freed_ms);
@@ -246,7 +243,7 @@ void Arena::take_part(Granule* run, uint32_t offset, uint32_t granules) {
 // From its end; a run of several 2 MiB, unless addresses are scarce, so that it starts at a multiple of them, where it
 // can: its pages can then be moved by whole tables (gather.h).
 Granule* Arena::take_dirty(uint32_t granules) {
-  Granule* run = dirty_.find(granules);
+  Granule* run = bins(FreeState::kDirty).find(granules);
   if (run == nullptr) return nullptr;
   const uint32_t at = static_cast<uint32_t>(run - metadata());
   const uint32_t aligned = round_down(at + run->length - granules, kGranulesPerHugePage);
@@ -257,7 +254,7 @@ Granule* Arena::take_dirty(uint32_t granules) {
 }
 
 Granule* Arena::take_clean(uint32_t granules) {
-  Granule* run = clean_.find(granules);
+  Granule* run = bins(FreeState::kClean).find(granules);
   if (run == nullptr) return nullptr;
   const uint32_t offset = offset_in(run->length, granules);
   take_part(run, offset, granules);
@@ -265,14 +262,14 @@ Granule* Arena::take_clean(uint32_t granules) {
 }
 
 bool Arena::can_join(Granule* dirty, uint32_t granules) const {
-  const Granule* before = run_before(dirty, false);
-  const Granule* after = run_after(dirty, dirty->length, false);
+  const Granule* before = run_before(dirty, FreeState::kClean);
+  const Granule* after = run_after(dirty, dirty->length, FreeState::kClean);
   return dirty->length + (before == nullptr ? 0 : before->length) + (after == nullptr ? 0 : after->length) >= granules;
 }
 
 Granule* Arena::take_joined(Granule* dirty, uint32_t granules) {
-  Granule* before = run_before(dirty, false);
-  Granule* after = run_after(dirty, dirty->length, false);
+  Granule* before = run_before(dirty, FreeState::kClean);
+  Granule* after = run_after(dirty, dirty->length, FreeState::kClean);
   const uint32_t missing = granules - dirty->length;
   const uint32_t from_after = after == nullptr ? 0 : std::min(after->length, missing);
   take_out(dirty);
@@ -333,7 +330,8 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages, boo
     return true;
   }
   if (end > frontier() || !is_free(end) || end->length < granules) return false;
-  *clean = !end->dirty;
+  if (end->state_of_free == FreeState::kUnmapped) return false;
+  *clean = !is_dirty(end);
   take_front(end, granules);
   return true;
 }
@@ -354,20 +352,88 @@ void Arena::purge_metadata(Granule* run) {
 }
 
 void Arena::trim() {
+  constexpr uint32_t kUnmappedFrom = (size_t{1} << 20) / kGranule;
   uint32_t length = 0;
   for (Granule* run = first(); run < frontier(); run += length) {
     length = length_of(run);
-    if (is_free(run) && !run->dirty) purge_metadata(run);
+    if (!is_free(run) || is_dirty(run)) continue;
+    if (run->state_of_free == FreeState::kClean && length >= kUnmappedFrom) {
+      run = unmap_clean(run);
+      length = run->length;
+    }
+    purge_metadata(run);
   }
-  if (Granule* const last = run_ending_at_frontier()) {
-    frontier_ -= last->length;
+  while (frontier_ > 0 && is_free(frontier() - 1) && !is_dirty(frontier() - 1)) {
+    Granule* const last = frontier() - frontier()[-1].length;
+    const bool unmapped = last->state_of_free == FreeState::kUnmapped;
+    if (unmapped && !uncommit(frontier_)) return;
     take_out(last);
+    frontier_ = static_cast<uint32_t>(last - metadata_);
+    if (unmapped) committed_ = frontier_;
   }
-  const size_t unused = size_t{committed_ - frontier_} * kGranule;
-  if (unused <= kHugePage) return;
-  os::unmap(start_ + size_t{frontier_} * kGranule, unused);
-  commitment.committed -= unused;
-  committed_ = frontier_;
+  if (committed_ - frontier_ > kGranulesPerHugePage) uncommit(frontier_);
+}
+
+// --- giving addresses back -------------------------------------------------------------------------------------------
+
+bool Arena::give_addresses(char* start, size_t bytes) {
+  if (!os::unmap_at(start, bytes)) return false;
+  commitment.committed -= bytes;
+  return true;
+}
+
+// From that granule on, which is not before the frontier.
+bool Arena::uncommit(uint32_t from) {
+  if (from == committed_) return true;
+  if (!give_addresses(start_ + size_t{from} * kGranule, size_t{committed_ - from} * kGranule)) return false;
+  committed_ = from;
+  return true;
+}
+
+Granule* Arena::put_unmapped(Granule* run, uint32_t granules, size_t bytes) {
+  commitment.committed -= bytes;
+  return put(run, granules, FreeState::kUnmapped);
+}
+
+size_t Arena::unmap_clean(size_t bytes) {
+  size_t total = 0;
+  while (total < bytes) {
+    Granule* const run = bins(FreeState::kClean).longest();
+    if (run == nullptr) break;
+    const size_t mapped = size_t{run->length} * kGranule;
+    if (unmap_clean(run)->state_of_free == FreeState::kClean) break;
+    total += mapped;
+  }
+  return total;
+}
+
+// The free run that it is part of then.
+Granule* Arena::unmap_clean(Granule* run) {
+  const uint32_t granules = run->length;
+  const size_t bytes = size_t{granules} * kGranule;
+  take_out(run);
+  return os::unmap_at(start_of(run), bytes) ? put_unmapped(run, granules, bytes) : put_clean(run, granules);
+}
+
+Granule* Arena::take_unmapped(uint32_t granules) {
+  Granule* const run = bins(FreeState::kUnmapped).find(granules);
+  if (run == nullptr) return nullptr;
+  take_front(run, granules);
+  if (map(start_of(run), size_t{granules} * kGranule)) return run;
+  put(run, granules, FreeState::kUnmapped);
+  return nullptr;
+}
+
+bool Arena::unmap_tail(Granule* span) {
+  if (!give_addresses(start_of(span) + span->span.bytes, tail_bytes(span))) return false;
+  span->tail_unmapped = true;
+  return true;
+}
+
+bool Arena::map_tail(Granule* span) {
+  if (!map(start_of(span) + span->span.bytes, tail_bytes(span))) return false;
+  span->tail_unmapped = false;
+  return true;
 }
 
 // --- of all arenas ---------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@
 //
 // The metadata lies in the 2 GiB below the first granule; in the hardened build at a place of its own, by chance.
 //
-// A free run is dirty or clean; such neighbours are not joined, so that each byte's state stays known. Which run is
-// taken is in runs.h, the policy of growing and giving back is in commitment.h.
+// A free run is dirty, clean or unmapped; such neighbours are not joined, so that each byte's state stays known. Which
+// run is taken is in runs.h, the policy of growing and giving back is in commitment.h.
 //
 // Synchronization: the arena lock, but for what says otherwise.
 #pragma once
@@ -97,7 +97,20 @@ class Arena {
   Granule* take_clean(uint32_t granules);
   Granule* take_frontier(uint32_t granules, bool huge_pages);
   void put_dirty(Granule* head, uint32_t granules, uint64_t now_ms);
-  Granule* put_clean(Granule* head, uint32_t granules) { return put(head, granules, false); }  // with its neighbours
+  Granule* put_clean(Granule* head, uint32_t granules) {  // with its neighbours
+    return put(head, granules, FreeState::kClean);
+  }
+  // An unmapped run, mapped again; nullptr also where that is refused.
+  Granule* take_unmapped(uint32_t granules);
+  // A run, of which so many bytes have just been unmapped and the rest was before, is free.
+  Granule* put_unmapped(Granule* run, uint32_t granules, size_t bytes);
+  // Clean runs are unmapped, the longest first, until so many bytes have been. The bytes.
+  size_t unmap_clean(size_t bytes);
+  // What lies behind a span's usable size in its last granules: given back; and mapped again, false where that is
+  // refused.
+  static size_t tail_bytes(const Granule* span) { return size_t{span->length} * kGranule - span->span.bytes; }
+  bool unmap_tail(Granule* span);
+  bool map_tail(Granule* span);
   // So many granules out of a free run, from an offset on; what is before and behind stays as it was, and as old.
   void take_part(Granule* run, uint32_t offset, uint32_t granules);
   // A dirty run, shorter than `granules`, with as much of its clean neighbours as is missing: whether that is enough,
@@ -114,7 +127,8 @@ class Arena {
   void purge_metadata(Granule* run);
   // Granules; of a run that is no mere part of one.
   static uint32_t length_of(const Granule* run);
-  // Gives back what nobody uses: the metadata inside of long free runs, and the addresses of a clean run at the end.
+  // Gives back what nobody uses: the metadata inside of long free runs, and the addresses of long clean runs and at the
+  // end.
   void trim();
 
  private:
@@ -122,13 +136,17 @@ class Arena {
   bool map(void* start, size_t bytes);
   bool succeeded(os::MapResult result);
   bool commit_metadata(uint32_t frontier);
-  Granule* run_before(Granule* head, bool dirty) const;
-  Granule* run_after(Granule* head, uint32_t granules, bool dirty) const;
+  Granule* unmap_clean(Granule* run);
+  bool uncommit(uint32_t from);
+  bool give_addresses(char* start, size_t bytes);
+  Granule* run_before(Granule* head, FreeState state) const;
+  Granule* run_after(Granule* head, uint32_t granules, FreeState state) const;
   Granule* run_ending_at_frontier() const;
   void take_out(Granule* run);
   void take_front(Granule* run, uint32_t granules);
   Granule* take_back(Granule* run, uint32_t granules);
-  Granule* put(Granule* head, uint32_t granules, bool dirty);
+  Granule* put(Granule* head, uint32_t granules, FreeState state);
+  RunBins& bins(FreeState state) { return bins_[static_cast<uint8_t>(state)]; }
 
   char* start_ = nullptr;
   size_t bytes_ = 0;
@@ -138,8 +156,7 @@ class Arena {
   uint32_t committed_ = 0;             // granules readable and writable: frontier_ <= committed_
   size_t metadata_committed_ = 0;      // bytes; read without the lock
   bool blocked_ = false;               // something else is mapped where it would grow
-  RunBins dirty_;
-  RunBins clean_;
+  RunBins bins_[3];                    // by state
 };
 
 // Whether a run is free of which this is the head or the last granule. One beside it may be a span that another thread
@@ -147,6 +164,8 @@ class Arena {
 inline bool is_free(const Granule* end) {
   return std::atomic_ref<Kind>(const_cast<Kind&>(end->kind)).load(std::memory_order_relaxed) == Kind::kFree;
 }
+
+inline bool is_dirty(const Granule* free_run) { return free_run->state_of_free == FreeState::kDirty; }
 
 // A run that is taken is in nobody's hands while the lock is let go.
 inline void set_aside(Granule* run, uint32_t granules) {

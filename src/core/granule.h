@@ -1,6 +1,6 @@
 // Granules and their metadata: the vocabulary of the core.
 //
-//   arena     one reserved range of addresses, cut into granules
+//   arena     one range of addresses in which memory is mapped as needed, cut into granules
 //   granule   64 KiB of an arena; the unit in which slabs and spans are made
 //   run       consecutive granules that are one thing: a slab, a span, or free
 //   slab      a run whose blocks all have one size class; it belongs to one heap
@@ -8,11 +8,12 @@
 //   block     what malloc returns
 //   clean     free and never touched, or given back to the system: reads as zero, costs no memory
 //   dirty     free and (perhaps) still resident
+//   unmapped  free, and not even mapped any more: where addresses are limited
 //
 // Metadata is segregated (SpeedMalloc section 4, NextGen-Malloc section 3): an array of Granule, 128 bytes for each
-// 64 KiB, stands at the start of the arena, so that a block and its metadata never share a line or a page, and
+// 64 KiB, stands apart, so that a block and its metadata never share a line or a page, and
 //
-//   granule_of(p) = metadata + (p - base) / 64 KiB
+//   granule_of(p) = metadata + (p - start) / 64 KiB
 //
 // needs no load. Only the first granule of a run (its head) and the last one are kept up to date; whatever lies
 // between has magic 0 and a kind that is neither a head nor free at either end of an allocated run.
@@ -77,6 +78,13 @@ enum class Kind : uint8_t {
   kSpanWaits,  // hardened build: head of a span that is freed, whose addresses are not to be used again yet
 };
 
+// What a free run's addresses hold.
+enum class FreeState : uint8_t {
+  kClean,     // zeros, and no memory
+  kDirty,     // perhaps memory, and what was written there last
+  kUnmapped,  // nothing: given back, where addresses are scarce
+};
+
 // Where a slab stands with its heap.
 enum class SlabState : uint8_t {
   kCurrent,  // its blocks are what the heap's free list was filled from
@@ -128,9 +136,11 @@ struct alignas(128) Granule {
   Kind kind;
   SizeClass size_class;  // of a slab
   union {
-    uint8_t back;  // of a slab tail
-    bool dirty;    // of a free run
+    uint8_t back;             // of a slab tail
+    FreeState state_of_free;  // of a free run, in its head and its last granule
+    bool dirty;               // hardened build: of a span that waits to be used again
   };
+  bool tail_unmapped;  // of a span: the addresses behind its usable size have been given back (core/runs.cpp)
 
   alignas(64) Block* free;  // blocks of the slab freed since the heap last took the list; flavours with linked lists
   // Blocks in use, cut in two so that free() needs one countdown to see all events: used = used_after + countdown.

@@ -20,6 +20,13 @@ namespace {
 // From here on a run's metadata, of which the ends alone are used while it is free, is worth a system call: 128 KiB.
 constexpr uint32_t kLongRun = (size_t{64} << 20) / kGranule;
 
+// Shorter ones are soon used again, and each may be a mapping of its own.
+uint32_t unmapped_from() {
+  constexpr size_t kScarce = size_t{1} << 20;
+  constexpr size_t kAbundant = size_t{32} << 20;
+  return static_cast<uint32_t>((addresses_are_scarce ? kScarce : kAbundant) / kGranule);
+}
+
 // Gives the oldest dirty run back, or its front, without the lock for as long as the kernel takes. The bytes; 0 where
 // the system can't.
 size_t purge_oldest(size_t at_most) {
@@ -28,9 +35,12 @@ size_t purge_oldest(size_t at_most) {
   const uint32_t granules = static_cast<uint32_t>(std::min<size_t>(run->length, (at_most + kGranule - 1) / kGranule));
   const size_t bytes = size_t{granules} * kGranule;
   run = arena.take_for_purge(run, granules);
+  // The addresses go back with the memory, for the program to map.
+  const bool unmaps = granules >= unmapped_from();
   ++commitment.purging;
   arena_lock.unlock();
-  const bool purged = os::purge(arena.start_of(run), bytes);
+  char* const start = arena.start_of(run);
+  const bool purged = unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);
   arena_lock.lock();
   --commitment.purging;
   if (!purged) {
@@ -38,7 +48,7 @@ size_t purge_oldest(size_t at_most) {
     arena.put_dirty(run, granules, os::now_ms());
     return 0;
   }
-  Granule* const joined = arena.put_clean(run, granules);
+  Granule* const joined = unmaps ? arena.put_unmapped(run, granules, bytes) : arena.put_clean(run, granules);
   if (granules >= kLongRun) arena.purge_metadata(joined);
   commitment.purged_total += bytes;
   return bytes;

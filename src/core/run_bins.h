@@ -61,6 +61,14 @@ class RunBins {
     return nullptr;
   }
 
+  // One of the longest; nullptr where there is none.
+  Granule* longest() const {
+    for (uint32_t word = kBins / 64; word-- > 0;) {
+      if (occupied_[word] != 0) return first_[word * 64 + 63 - static_cast<uint32_t>(__builtin_clzl(occupied_[word]))];
+    }
+    return nullptr;
+  }
+
  private:
   static constexpr uint32_t kExact = kExactBins;
   static constexpr uint32_t kBins = 128;

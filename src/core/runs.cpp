@@ -161,10 +161,51 @@ Granule* take_joined(uint32_t granules) {
   return run;
 }
 
+// Each span without its tail is a mapping of its own, of which a process may have 65,530.
+constexpr uint32_t kMostTails = 16384;
+constinit uint32_t tails_unmapped = 0;
+
+// The addresses behind what spans can use are given back, until so many bytes have been. (The hardened build keeps its
+// canaries there.)
+size_t unmap_tails(size_t bytes) {
+  size_t total = 0;
+  for (uint32_t i = 0; i < arena_count && !kByChance; ++i) {
+    Arena& arena = arenas[i];
+    for (Granule* run = arena.first(); run < arena.frontier(); run += Arena::length_of(run)) {
+      if (total >= bytes || tails_unmapped == kMostTails) return total;
+      const bool has_tail = run->kind == Kind::kSpan && !run->tail_unmapped && Arena::tail_bytes(run) > 0;
+      if (!has_tail || !arena.unmap_tail(run)) continue;
+      ++tails_unmapped;
+      total += Arena::tail_bytes(run);
+    }
+  }
+  return total;
+}
+
+// Memory was refused for so many bytes: gives as many addresses back that are mapped and hold nothing, and some more so
+// that this is not done for each run. False where that changes nothing.
+bool make_room(size_t bytes) {
+  constexpr size_t kMore = 2 * kHugePage;
+  if (bytes > commitment.committed) return false;
+  size_t total = 0;
+  for (uint32_t i = 0; i < arena_count; ++i) total += arenas[i].unmap_clean(bytes + kMore - total);
+  if (total < bytes + kMore) total += unmap_tails(bytes + kMore - total);
+  return total > 0;
+}
+
+// A span that lacks its tail gets it back; false where that is refused.
+bool has_tail(Granule* span) {
+  if (!span->tail_unmapped) return true;
+  if (!arena_of(span)->map_tail(span)) return false;
+  --tails_unmapped;
+  return true;
+}
+
 Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   const auto from_clean = [=](Arena& arena) { return arena.take_clean(granules); };
   const auto from_dirty = [=](Arena& arena) { return arena.take_dirty(granules); };
+  const auto from_unmapped = [=](Arena& arena) { return arena.take_unmapped(granules); };
   const auto untouched = [&](bool huge) {
     *clean = true;
     if (Granule* run = first_arena_that(from_clean)) {
@@ -172,6 +213,7 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
       return run;
     }
     if (purpose != Purpose::kSpan) note_fresh_slabs();
+    if (Granule* run = first_arena_that(from_unmapped)) return run;
     return first_arena_that([=](Arena& arena) { return arena.take_frontier(granules, huge); });
   };
   if (purpose == Purpose::kFirstSlab && first_slabs_want_clean_memory()) {
@@ -191,10 +233,13 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
   }
   const bool huge = purpose == Purpose::kSpan ? span_wants_huge_pages(used) : slabs_want_huge_pages();
   if (Granule* run = untouched(huge)) return run;
-  // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours.
+  // Exhausted. Everything dirty becomes clean, and so is joined with its clean neighbours; and what is mapped and not
+  // used makes room for what is to be.
   purge_all_locked();
-  if (Granule* run = first_arena_that(from_clean)) return run;
-  if (Granule* run = first_arena_that([=](Arena& arena) { return arena.take_frontier(granules, false); })) return run;
+  if (Granule* run = untouched(false)) return run;
+  if (make_room(bytes)) {
+    if (Granule* run = untouched(false)) return run;
+  }
   // Another arena has other addresses, and no more memory.
   for (uint32_t i = 0; i < arena_count; ++i) {
     if (arenas[i].has_room_for(granules)) return nullptr;
@@ -379,6 +424,7 @@ Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool
   run = leave_guards(run, before, granules);
   run->limit = 0;
   run->span.bytes = bytes;
+  run->tail_unmapped = false;
   if (*clean && granules >= kGranulesPerHugePage) note_fresh_span(run);
   after_take(granules, *clean);
   return run;
@@ -398,15 +444,35 @@ Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t byt
   account_moved(size_t{kept} * kGranule, Purpose::kSpan);
   run->limit = 0;
   run->span.bytes = bytes;
+  run->tail_unmapped = false;
   note_fresh_span(run);
   return run;
 }
+
+namespace {
+
+// There is no memory to make the run whole again: then it is no longer mapped at all.
+void give_without_tail(Granule* head) {
+  const uint32_t granules = head->length;
+  const size_t bytes = head->span.bytes;
+  --tails_unmapped;
+  end_run(head, granules, Purpose::kSpan);
+  Arena& arena = *arena_of(head);
+  if (os::unmap_at(arena.start_of(head), bytes)) {
+    arena.put_unmapped(head, granules, bytes);
+  } else {
+    set_aside(head, granules);  // for good
+  }
+}
+
+}  // namespace
 
 void give_span_run(Granule* head, bool clean) {
   uint32_t granules = head->length;
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
   note_span_gone(head, start_of(head), clean);
+  if (!has_tail(head)) return give_without_tail(head);
   head = rejoin_guards(head, &granules);
   if (clean) return put_clean(head, granules, Purpose::kSpan);
   put_dirty(head, granules, Purpose::kSpan, now);
@@ -440,6 +506,7 @@ size_t purge_all() {
 
 bool resize_span(Granule* head, size_t bytes) {
   os::Guard guard(arena_lock);
+  if (!has_tail(head)) return false;
   const uint32_t before = head->length;
   const uint32_t granules = static_cast<uint32_t>((bytes + kGranule - 1) >> kGranuleShift);
   Arena& arena = *arena_of(head);

@@ -43,7 +43,8 @@ bool resize_span_in_place(Granule* head, size_t bytes) {
 void* move_span(Granule* from, size_t bytes) {
   const size_t usable = round_to_pages(bytes);
   const size_t granules = granules_for(usable);
-  if (from->span.bytes < kMoveFrom || granules <= from->length || granules > kLongestRun - kGranulesPerHugePage)
+  if (from->span.bytes < kMoveFrom || from->tail_unmapped || granules <= from->length ||
+      granules > kLongestRun - kGranulesPerHugePage)
     return nullptr;
   const uint32_t kept = from->length;
   Granule* to = take_span_run_to_move_into(kept, static_cast<uint32_t>(granules), usable);

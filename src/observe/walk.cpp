@@ -37,7 +37,7 @@ namespace {
     default:
       *granules = head->length;
       region.kind = ANNEX_REGION_FREE;
-      region.dirty = head->kind != Kind::kFree || head->dirty;
+      region.dirty = head->kind != Kind::kFree || is_dirty(head);
   }
   region.bytes = size_t{*granules} * kGranule;
   return region;

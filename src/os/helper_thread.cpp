@@ -82,8 +82,10 @@ void HelperThread::enlist() {
   helpers = this;
 }
 
+bool HelperThread::ruled_out() { return never.load(std::memory_order_relaxed); }
+
 bool HelperThread::start(const char* name, Body* body, void* argument) {
-  if (held.load() != 0 || never.load(std::memory_order_relaxed) || !in_own_process()) return false;
+  if (held.load() != 0 || ruled_out() || !in_own_process()) return false;
   ErrnoKept errno_kept;
   SignalsBlocked blocked;
   if (!helpers_lock.try_lock()) return false;

@@ -34,6 +34,8 @@ class HelperThread {
   // Runs body(argument) in a thread of that name (at most 15 characters). The caller makes sure that the body of the
   // one before has said that it ends. False where none can be had, at this moment or at all. Keeps errno.
   bool start(const char* name, Body* body, void* argument);
+  // There will be none any more, for good. Asked first by whoever makes system calls to find out whether to start one.
+  static bool ruled_out();
 
   // For the body. must_end: it has been asked to, or has what its maker has not; compared every 50 ms at most.
   bool asked_to_end() const { return asked_.load(std::memory_order_relaxed) != 0; }

@@ -166,10 +166,9 @@ void* map(size_t bytes) {
   return failed(mapped) ? nullptr : reinterpret_cast<void*>(mapped);
 }
 
-void unmap(void* start, size_t bytes) {
-  const uintptr_t from = reinterpret_cast<uintptr_t>(start);
-  unmap_between(from, from + bytes);
-}
+bool unmap(void* start, size_t bytes) { return system_call(SYS_munmap, as_long(start), static_cast<long>(bytes)) == 0; }
+
+bool unmap_at(void* start, size_t bytes) { return kRoomIsReserved ? discard(start, bytes) : unmap(start, bytes); }
 
 MapResult map_at(void* start, size_t bytes) {
   if (kRoomIsReserved) return commit(start, bytes) ? MapResult::kMapped : MapResult::kNoMemory;

@@ -28,7 +28,7 @@ void commit_also_with(int protection);
 
 // Readable, writable, zero, wherever the kernel has room; nullptr when it refuses.
 void* map(size_t bytes);
-void unmap(void* start, size_t bytes);
+bool unmap(void* start, size_t bytes);
 
 // Room to grow in: addresses below kEndOfAddresses at which nothing is mapped, far from where the kernel maps what asks
 // for no place. They are not reserved: a reservation counts in RLIMIT_AS, in what mlockall() must lock, and in core
@@ -45,6 +45,8 @@ enum class MapResult : uint8_t {
 };
 // Readable, writable, zero, at a place in such room. Small pages, until advise_huge() asks for others.
 MapResult map_at(void* start, size_t bytes);
+// The place is room again. False when the system refuses: there are too many mappings.
+bool unmap_at(void* start, size_t bytes);
 
 // Makes a committed range unreadable and unwritable; commit() undoes it. False when the system refuses.
 bool forbid(void* start, size_t bytes);

@@ -55,6 +55,7 @@ void set_up_threads() {
 
 // True where there is a plan.
 bool planned() {
+  if (os::HelperThread::ruled_out()) return false;
   uint32_t now = stage.load(std::memory_order_acquire);
   if (now == kUnplanned) {
     const uint32_t times = demand.load(std::memory_order_relaxed) + 1;

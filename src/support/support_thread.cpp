@@ -199,6 +199,7 @@ void SupportThread::note_demand() {
 void SupportThread::start() {
   uint32_t expected = kAsleep;
   if (!state_.compare_exchange_strong(expected, kAwake, std::memory_order_acquire)) return;
+  if (os::HelperThread::ruled_out()) return nap();
   const uint32_t cpu = static_cast<uint32_t>(os::current_cpu());
   waker_cpu_ = cpu;
   const auto body = [](void* self) { static_cast<SupportThread*>(self)->run(); };

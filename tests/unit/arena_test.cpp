@@ -74,6 +74,61 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
   test::expect_consistent();
 }
 
+// Where addresses are scarce: free runs are unmapped and mapped again, the tails of spans too.
+class Scarce : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    purge_all();
+    addresses_are_scarce = true;
+  }
+  void TearDown() override {
+    addresses_are_scarce = false;
+    os::options.purge_delay_ms = 1000;
+  }
+};
+
+TEST_F(Scarce, WhatIsDueIsUnmappedAndMappedAgain) {
+  Granule* const behind = take(64);
+  Granule* run = take(64);
+  Granule* const last = take(1);
+  memset(start_of(run), 0x5A, 64 * kGranule);
+  const size_t committed = commitment.committed;
+  os::options.purge_delay_ms = 0;
+  give_span_run(run, false);
+  EXPECT_LE(commitment.committed, committed - 64 * kGranule);
+  test::expect_consistent();
+  os::options.purge_delay_ms = 1000;
+  bool clean = false;
+  Granule* again = take_span_run(48, 1, 48 * kGranule, &clean);
+  ASSERT_NE(again, nullptr);
+  EXPECT_TRUE(clean);
+  for (size_t at = 0; at < 48 * kGranule; at += 512) ASSERT_EQ(start_of(again)[at], 0);
+  test::expect_consistent();
+  for (Granule* taken : {behind, again, last}) give_span_run(taken, false);
+  purge_all();
+  test::expect_consistent();
+}
+
+TEST_F(Scarce, ATailComesBackWithItsSpan) {
+  bool clean;
+  Granule* const span = take_span_run(3, 1, 2 * kGranule + 4096, &clean);
+  Granule* const last = take(1);
+  const size_t committed = commitment.committed;
+  {
+    os::Guard guard(arena_lock);
+    ASSERT_TRUE(arena_of(span)->unmap_tail(span));
+  }
+  EXPECT_EQ(commitment.committed, committed - kGranule + 4096);
+  memset(start_of(span), 1, 2 * kGranule + 4096);
+  EXPECT_TRUE(resize_span(span, 3 * kGranule));
+  EXPECT_EQ(commitment.committed, committed);
+  memset(start_of(span), 1, 3 * kGranule);
+  test::expect_consistent();
+  give_span_run(span, false);
+  give_span_run(last, false);
+  test::expect_consistent();
+}
+
 TEST(Arena, CleanMemoryReadsAsZero) {
   for (int round = 0; round < 20; ++round) {
     bool clean = false;

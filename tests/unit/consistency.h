@@ -49,11 +49,11 @@ inline const char* broken_invariant() {
           ANNEX_HOLDS(run->limit == 0u);
           ANNEX_HOLDS(run[length - 1].kind == Kind::kFree);
           ANNEX_HOLDS(run[length - 1].length == length);
-          ANNEX_HOLDS(run[length - 1].dirty == run->dirty);
+          ANNEX_HOLDS(run[length - 1].state_of_free == run->state_of_free);
           if (before != nullptr && before->kind == Kind::kFree) {
-            ANNEX_HOLDS(before->dirty != run->dirty);
+            ANNEX_HOLDS(before->state_of_free != run->state_of_free);
           }
-          if (run->dirty) {
+          if (is_dirty(run)) {
             dirty += length;
             ++dirty_runs;
           }
@@ -72,7 +72,7 @@ inline const char* broken_invariant() {
   for (const Granule* run = commitment.oldest; run != nullptr; older = run, run = run->age.newer) {
     ANNEX_HOLDS(run->age.older == older);
     ANNEX_HOLDS(run->kind == Kind::kFree);
-    ANNEX_HOLDS(run->dirty);
+    ANNEX_HOLDS(is_dirty(run));
     ++in_age_list;
   }
   ANNEX_HOLDS(commitment.newest == older);

@@ -1,0 +1,302 @@
+// Limits of the process, also those that it sets itself while it runs: what it can still map, and what malloc still
+// gives, follow them, as with the C library's allocator. And what a heap costs beside memory: addresses, locked pages.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "api.h"
+#include "common/resident.h"
+
+using namespace annex_test;
+
+namespace {
+
+void limit(decltype(RLIMIT_AS) resource, std::size_t bytes) {
+  const rlimit both{bytes, bytes};
+  SCENARIO_CHECK(setrlimit(resource, &both) == 0);
+}
+
+void expect_success(const char* scenario, const std::string& argument = "") {
+  Launch launch;
+  launch.scenario = scenario;
+  launch.argument = argument;
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << scenario << ' ' << argument << ": " << describe(outcome);
+  EXPECT_EQ(outcome.err, "");
+}
+
+int deep(int depth) {
+  volatile char frame[10000];
+  frame[0] = static_cast<char>(depth);
+  return depth > 0 ? deep(depth - 1) + frame[0] : 0;
+}
+
+void check_that_the_limit_is_followed() {
+  pthread_t thread;
+  SCENARIO_CHECK(pthread_create(
+                     &thread, nullptr, [](void* a) { return opaque(malloc(100)) != nullptr ? a : nullptr; }, nullptr) ==
+                 0);
+  pthread_join(thread, nullptr);
+  void* mapped = mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  SCENARIO_CHECK(mapped != MAP_FAILED);
+  void* within = opaque(malloc(100 * kMiB));
+  SCENARIO_CHECK(within != nullptr);
+  errno = 0;
+  SCENARIO_CHECK(opaque(malloc(3072 * kMiB)) == nullptr && errno == ENOMEM);
+  SCENARIO_CHECK(deep(300) != 1);  // the stack grows by 3 MB
+  free(within);
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(address_space_limited_late) {
+  free(opaque(malloc(1)));
+  limit(RLIMIT_AS, 2048 * kMiB);
+  check_that_the_limit_is_followed();
+  return 0;
+}
+
+TEST(Limits, AProcessThatLimitsItsOwnAddressSpaceGoesOn) { expect_success("address_space_limited_late"); }
+
+// As prlimit(1) does.
+ANNEX_SCENARIO(address_space_limited_from_outside) {
+  int ready[2], go[2];
+  SCENARIO_CHECK(pipe(ready) == 0 && pipe(go) == 0);
+  const pid_t child = fork();
+  char byte = 0;
+  if (child == 0) {
+    free(opaque(malloc(1)));
+    SCENARIO_CHECK(write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1);
+    check_that_the_limit_is_followed();
+    _exit(0);
+  }
+  SCENARIO_CHECK(read(ready[0], &byte, 1) == 1);
+  const rlimit both{2048 * kMiB, 2048 * kMiB};
+  SCENARIO_CHECK(prlimit(child, RLIMIT_AS, &both, nullptr) == 0);
+  SCENARIO_CHECK(write(go[1], &byte, 1) == 1);
+  int status = 0;
+  SCENARIO_CHECK(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+}
+
+TEST(Limits, OneThatIsLimitedFromOutsideToo) { expect_success("address_space_limited_from_outside"); }
+
+ANNEX_SCENARIO(address_space_is_small) {
+  free(opaque(malloc(1)));
+  return address_space_bytes() < 200 * kMiB ? 0 : 1;
+}
+
+TEST(Limits, ASmallHeapTakesFewAddresses) { expect_success("address_space_is_small"); }
+
+// What is freed goes back for the program to map.
+ANNEX_SCENARIO(freed_addresses_can_be_mapped) {
+  limit(RLIMIT_AS, 1024 * kMiB);
+  void* blocks[8];
+  for (void*& block : blocks) SCENARIO_CHECK((block = opaque(malloc(100 * kMiB))) != nullptr);
+  const auto map_much = [] {
+    return mmap(nullptr, 600 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  };
+  SCENARIO_CHECK(map_much() == MAP_FAILED);
+  for (int i = 0; i < 7; ++i) free(blocks[i]);  // the last one stays, behind them all
+  malloc_trim(0);
+  SCENARIO_CHECK(map_much() != MAP_FAILED);
+  free(blocks[7]);
+  return 0;
+}
+
+TEST(Limits, FreedAddressesCanBeMapped) { expect_success("freed_addresses_can_be_mapped"); }
+
+// Nearly all of a limit is usable, at each size that blocks have; a second time as well, after all was freed.
+ANNEX_SCENARIO(most_of_a_limit_is_usable) {
+  constexpr std::size_t kLimit = 128 * kMiB;
+  const bool by_data = *scenario_argument() == 'd';
+  limit(by_data ? RLIMIT_DATA : RLIMIT_AS, kLimit + (by_data ? 0 : address_space_bytes()));
+  for (std::size_t bytes : {std::size_t{16}, std::size_t{112}, kKiB, 5 * kKiB, 10 * kKiB, 32 * kKiB, 36 * kKiB,
+                            64 * kKiB, 68 * kKiB, 200 * kKiB, kMiB, kMiB + 4 * kKiB}) {
+    for (int round = 0; round < 2; ++round) {
+      void* last = nullptr;
+      std::size_t total = 0;
+      while (void* block = opaque(malloc(bytes))) {
+        std::memcpy(block, &last, sizeof last);
+        last = block;
+        total += bytes;
+      }
+      const std::size_t least = flavour() == Flavour::kOffload ? 90 : 92;  // its tables are 1.6 % more
+      if (total < kLimit / 100 * least) {
+        dprintf(STDOUT_FILENO, "%zu bytes: %zu MiB\n", bytes, total / kMiB);
+        return 1;
+      }
+      while (last != nullptr) {
+        void* next;
+        std::memcpy(&next, last, sizeof next);
+        free(last);
+        last = next;
+      }
+    }
+  }
+  return 0;
+}
+
+TEST(Limits, MostOfALimitIsUsableAtEachBlockSize) {
+  SKIP_ON_GLIBC("has headers");
+  if (flavour() == Flavour::kHardened) GTEST_SKIP() << "canaries and guards take their part";
+  expect_success("most_of_a_limit_is_usable", "a");
+  expect_success("most_of_a_limit_is_usable", "d");
+}
+
+// Failing costs nothing for good: neither another arena nor addresses.
+ANNEX_SCENARIO(failing_takes_no_addresses) {
+  limit(RLIMIT_DATA, 64 * kMiB);
+  static bool go = false;
+  pthread_t thread;
+  const auto fail_often = [](void*) -> void* {
+    while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE)) usleep(1000);
+    const std::size_t before = address_space_bytes();
+    for (int i = 0; i < 1000; ++i) SCENARIO_CHECK(opaque(malloc(100)) == nullptr);
+    SCENARIO_CHECK(address_space_bytes() <= before);
+    return nullptr;
+  };
+  SCENARIO_CHECK(pthread_create(&thread, nullptr, fail_often, nullptr) == 0);
+  for (std::size_t bytes = kMiB; bytes >= 16; bytes /= 2) {
+    while (opaque(malloc(bytes)) != nullptr) {
+    }
+  }
+  const std::size_t full = address_space_bytes();
+  for (int i = 0; i < 50; ++i) SCENARIO_CHECK(opaque(malloc(20000)) == nullptr);
+  SCENARIO_CHECK(address_space_bytes() <= full);
+  __atomic_store_n(&go, true, __ATOMIC_RELEASE);
+  pthread_join(thread, nullptr);
+  return 0;
+}
+
+TEST(Limits, FailingTakesNoAddresses) {
+  SKIP_ON_GLIBC("makes its arenas of addresses");
+  expect_success("failing_takes_no_addresses");
+}
+
+// A small ANNEX_RESERVE is no limit.
+ANNEX_SCENARIO(a_gigabyte_of_blocks) {
+  for (std::size_t total = 0; total < 1024 * kMiB; total += 30000) SCENARIO_CHECK(opaque(malloc(30000)) != nullptr);
+  return 0;
+}
+
+TEST(Limits, ASmallReserveIsNone) {
+  Launch launch;
+  launch.scenario = "a_gigabyte_of_blocks";
+  launch.environment = {{"ANNEX_RESERVE", "4M"}};
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
+
+// Before it fails, malloc gives back what it keeps itself.
+ANNEX_SCENARIO(freed_blocks_make_room_for_a_large_one) {
+  constexpr std::size_t kLimit = 8 * kMiB;
+  static void* blocks[kLimit / 1024];
+  for (void*& block : blocks) block = opaque(malloc(1000));
+  for (void* block : blocks) free(block);
+  constexpr std::size_t kLarge = kLimit / 4 * 3;  // the program itself has some
+  void* large = opaque(malloc(kLarge));
+  SCENARIO_CHECK(large != nullptr);
+  free(large);
+  // What threads that have ended keep, too.
+  for (int i = 0; i < 20; ++i) {
+    pthread_t thread;
+    const auto fill = [](void* mine) -> void* {
+      void** const place = static_cast<void**>(mine);
+      for (int k = 0; k < 300; ++k) place[k] = opaque(malloc(1000));
+      return nullptr;
+    };
+    SCENARIO_CHECK(pthread_create(&thread, nullptr, fill, blocks + i * 300) == 0);
+    pthread_join(thread, nullptr);
+  }
+  for (int i = 0; i < 20 * 300; ++i) free(blocks[i]);
+  large = opaque(malloc(kLarge));
+  SCENARIO_CHECK(large != nullptr);
+  free(large);
+  return 0;
+}
+
+TEST(Limits, WhatIsKeptForReuseIsGivenBackBeforeMallocFails) {
+  SKIP_ON_GLIBC("has no ANNEX_MAX_HEAP");
+  Launch launch;
+  launch.scenario = "freed_blocks_make_room_for_a_large_one";
+  launch.environment = {{"ANNEX_MAX_HEAP", "8M"}};
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
+
+// Of heaps whose threads have ended, what is freed later goes back with malloc_trim.
+ANNEX_SCENARIO(heaps_of_ended_threads_are_trimmed) {
+  constexpr int kThreads = 50;
+  constexpr int kBlocks = 1000;
+  static void* blocks[kThreads][kBlocks];
+  static pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, kThreads);
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) {
+    const auto fill = [](void* mine) -> void* {
+      void** const place = static_cast<void**>(mine);
+      for (int k = 0; k < kBlocks; ++k) place[k] = std::memset(opaque(malloc(1000)), 1, 1000);
+      pthread_barrier_wait(&barrier);
+      return nullptr;
+    };
+    SCENARIO_CHECK(pthread_create(&threads[i], nullptr, fill, blocks[i]) == 0);
+  }
+  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  const std::size_t full = resident_bytes();
+  for (auto& of_thread : blocks) {
+    for (void* block : of_thread) free(block);
+  }
+  malloc_trim(0);
+  return resident_bytes() + kThreads * kBlocks * 900 < full ? 0 : 1;
+}
+
+TEST(Limits, HeapsOfEndedThreadsAreTrimmed) { expect_success("heaps_of_ended_threads_are_trimmed"); }
+
+// With all memory locked, also what is to come, freed memory goes back and reads as zero again.
+ANNEX_SCENARIO(locked_memory_goes_back) {
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 77;
+  void* block = std::memset(opaque(malloc(20 * kMiB)), 1, 20 * kMiB);
+  const std::size_t full = resident_bytes();
+  free(block);
+  malloc_trim(0);
+  SCENARIO_CHECK(resident_bytes() + 16 * kMiB < full);
+  const char* zeros = static_cast<char*>(opaque(calloc(1, 20 * kMiB)));
+  for (std::size_t i = 0; i < 20 * kMiB; i += 512) SCENARIO_CHECK(zeros[i] == 0);
+  free(const_cast<char*>(zeros));
+  return 0;
+}
+
+TEST(Limits, LockedMemoryGoesBack) {
+  Launch launch;
+  launch.scenario = "locked_memory_goes_back";
+  const Outcome outcome = run_scenario(launch);
+  if (outcome.exit_code == 77) GTEST_SKIP() << "so much can't be locked here";
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
+
+// Large blocks of which a page is used come and go: what is known of them goes, too.
+ANNEX_SCENARIO(sparse_blocks_leave_nothing) {
+  const std::size_t before = resident_bytes();
+  static char* blocks[64];
+  std::uint64_t random = 88172645463325252;
+  for (int i = 0; i < 2000; ++i) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    char*& block = blocks[random % 64];
+    free(block);
+    block = static_cast<char*>(opaque(malloc((random >> 16) % (2048 * kMiB) + 1)));
+    if (block != nullptr) *block = 1;
+  }
+  for (char* block : blocks) free(block);
+  malloc_trim(0);
+  return resident_bytes() < before + 2 * kMiB ? 0 : 1;
+}
+
+TEST(Limits, SparseBlocksLeaveNothing) { expect_success("sparse_blocks_leave_nothing"); }
