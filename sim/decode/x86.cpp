@@ -47,6 +47,7 @@ class Registers {
     --count_;
   }
   void clear() { count_ = 0; }
+  void sort() { std::sort(registers_.begin(), registers_.begin() + count_); }
   bool empty() const { return count_ == 0; }
   size_t size() const { return count_; }
   Register operator[](size_t i) const { return registers_[i]; }
@@ -77,6 +78,11 @@ bool is_prefetch(std::span<const uint8_t> hint) {
   if (hint.end() - escape < 3 || escape[2] >= 0xc0) return false;
   const unsigned operation = escape[2] >> 3 & 7;
   return (escape[1] == 0x0d && operation <= 2) || (escape[1] == 0x18 && operation <= 3);
+}
+
+// rdpkru and wrpkru, of which Capstone 5 knows no registers and 4 nothing.
+bool is_of_protection_keys(std::span<const uint8_t> bytes) {
+  return bytes.size() == 3 && bytes[0] == 0x0f && bytes[1] == 0x01 && (bytes[2] == 0xee || bytes[2] == 0xef);
 }
 
 // One instruction, sorted: its memory operands, and the registers that its operation reads and writes.
@@ -142,6 +148,11 @@ class X86Decoder final : public Decoder {
       block_->prefetches += is_prefetch(instruction.bytes);
       return emit(UopClass::kNop, {}, {});
     }
+    if (is_of_protection_keys(instruction.bytes)) {
+      constexpr Register kAccumulator = kFirstInteger, kCounter = kFirstInteger + 1, kData = kFirstInteger + 2;
+      if (instruction.bytes[2] == 0xee) return emit(UopClass::kMicrocode, {kCounter}, {kAccumulator, kData});
+      return emit(UopClass::kMicrocode, {kAccumulator, kCounter, kData}, {});
+    }
     if (!cs_disasm_iter(handle_, &bytes, &size, &address, instruction_)) return emit(UopClass::kAlu, {}, {});
 
     const Parts parts = sort();
@@ -194,6 +205,11 @@ class X86Decoder final : public Decoder {
     // The stack pointer is left to the stack engine.
     for (unsigned i = 0; i < detail.regs_read_count; ++i) parts.sources.add(kRegisterOf[detail.regs_read[i]]);
     for (unsigned i = 0; i < detail.regs_write_count; ++i) parts.destinations.add(kRegisterOf[detail.regs_write[i]]);
+    if (parts.name == "test") parts.destinations.add(kFlags);  // Capstone 5 forgets it of test with memory
+    if (parts.name == "xchg") {                                // and has the other order of registers
+      parts.sources.sort();
+      parts.destinations.sort();
+    }
     classify(parts);
 
     if (operands >= 2 && forgets(parts.name)) {
@@ -205,13 +221,14 @@ class X86Decoder final : public Decoder {
     return parts;
   }
 
-  // What an operand is used for. Capstone 4 is wrong about many first operands, mostly those in memory.
+  // What an operand is used for. Capstone 4 is wrong about many first operands, mostly those in memory; 5 says of cmov
+  // that it only writes.
   unsigned access_of(std::string_view name, unsigned i) const {
     const cs_x86& x86 = instruction_->detail->x86;
     const cs_x86_op& operand = x86.operands[i];
     if (i == 0) {
       if (is_one_of(name, {"cmp", "test"})) return CS_AC_READ;
-      if (begins(name, {"cmpxchg", "rol", "ror"}) && name != "rorx") return CS_AC_READ | CS_AC_WRITE;
+      if (begins(name, {"cmpxchg", "cmov", "rol", "ror"}) && name != "rorx") return CS_AC_READ | CS_AC_WRITE;
       const bool from_vector =
           x86.op_count > 1 && x86.operands[1].type == X86_OP_REG && is_vector(kRegisterOf[x86.operands[1].reg]);
       if (operand.type == X86_OP_MEM && (from_vector || writes_first_operand(name))) return CS_AC_WRITE;

@@ -108,8 +108,6 @@ inline constexpr Rule kIntegerRules[] = {
     {"emms", UopClass::kMicrocode},
     {"iret", UopClass::kMicrocode},
     {"int", UopClass::kMicrocode},
-    {"rdpkru", UopClass::kMicrocode},
-    {"wrpkru", UopClass::kMicrocode},
     {"", UopClass::kAlu},
 };
 inline constexpr Rule kX87Rules[] = {
