@@ -5,6 +5,8 @@ JOBS ?= $(shell nproc)
 PYTHON ?= python3
 RUN_SECONDS ?= 45
 .DEFAULT_GOAL := build
+# One target after the other: they share build folders, apt's lock and .venv. What they call has $(JOBS) jobs, also under -j.
+.NOTPARALLEL:
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -12,11 +14,11 @@ help:  ## this list
 build: configure  ## everything, into build/release (PRESET=debug, asan or tsan for another kind)
 	@cmake --build --preset $(PRESET) -j $(JOBS)
 
-configure:
-	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
+configure: build-deps
+	@cmake --preset $(PRESET) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
 
-library: configure
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target libannex.so libannex-solo.so libannex-offload.so libannex-hardened.so annex
+library: configure  ## the allocator and its launcher alone: what install installs
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target annex-library
 
 run: run-deps  ## real programs on Annex beside the C library's allocator: time, memory, page faults
 	@$(MAKE) --no-print-directory library PRESET=release
@@ -42,11 +44,13 @@ sim: sim-deps venv configure  ## the simulator: annex-lab sim runs any program o
 validate: bench-deps sim library  ## the simulator against references; docs/simulator-validation.md
 	.venv/bin/annex-lab validate
 
-install: configure-install build  ## into PREFIX (default /usr/local); DESTDIR is honoured
+install: library  ## into PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install build/$(PRESET)
 
-configure-install:
-	@cmake --preset $(PRESET) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
+uninstall:  ## what install put into PREFIX
+	@test -f build/$(PRESET)/install_manifest.txt || \
+	  { echo "uninstall: no list of what was installed (build/$(PRESET)/install_manifest.txt); make install first" >&2; exit 1; }
+	@cmake -D MANIFEST=build/$(PRESET)/install_manifest.txt -D PREFIX=$(abspath $(PREFIX)) -P cmake/uninstall.cmake
 
 venv: .venv/ready  ## .venv with the lab and the Python tools
 
@@ -61,6 +65,9 @@ format: lint-deps venv  ## rewrites the sources in the house's format, and figur
 
 lint: lint-deps venv  ## format, layers, figures in documents, clang-tidy, ruff: says what is wrong
 	@tools/lint
+
+build-deps:  # without a word where what builds is here, on whatever system
+	@for tool in cmake ninja $(CXX); do command -v $$tool >/dev/null || exec tools/install-deps tools/apt.txt; done
 
 run-deps:
 	@tools/install-deps tools/apt.txt
@@ -80,5 +87,5 @@ lint-deps:
 clean:  ## removes what was built (not .venv)
 	rm -rf build
 
-.PHONY: help build configure library run test bench ladder sim validate install configure-install venv format lint clean \
-	run-deps test-deps bench-deps sim-deps lint-deps
+.PHONY: help build configure library run test bench ladder sim validate install uninstall venv format lint clean \
+	build-deps run-deps test-deps bench-deps sim-deps lint-deps

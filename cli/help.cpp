@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "annex/annex.h"
+#include "commit.h"
 
 namespace annex::cli {
 namespace {
@@ -83,7 +84,7 @@ void print_environment(FILE* out) {
 }
 
 void print_version(FILE* out) {
-  fprintf(out, "annex %d.%d.%d\n", ANNEX_VERSION_MAJOR, ANNEX_VERSION_MINOR, ANNEX_VERSION_PATCH);
+  fprintf(out, "annex %d.%d.%d%s\n", ANNEX_VERSION_MAJOR, ANNEX_VERSION_MINOR, ANNEX_VERSION_PATCH, kCommit);
 }
 
 }  // namespace annex::cli

@@ -113,7 +113,7 @@ class LauncherTest(unittest.TestCase):
             self.assertIn(f"\n  {name}  (default: ", text)
 
     def test_version(self):
-        self.assertRegex(self.ran("--version"), r"^annex \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.ran("--version"), r"^annex \d+\.\d+\.\d+( \(\S+\))?\n$")
         self.assertEqual(self.ran("version"), self.ran("--version"))
 
     def test_output_that_cannot_be_written(self):
@@ -194,6 +194,12 @@ class LauncherTest(unittest.TestCase):
         expected = self.annex.parent / "libannex.so"
         output = self.ran("run", "sh", "-c", 'echo "$LD_PRELOAD"', annex=link, directory="/")
         self.assertEqual(output, f"{expected}\n")
+
+    def test_library_by_its_plain_name(self):
+        annex = self.house("versioned", "libannex.so.0.1.0")
+        (annex.parent / "libannex.so").symlink_to("libannex.so.0.1.0")
+        output = self.ran("run", "sh", "-c", 'echo "$LD_PRELOAD"', annex=annex)
+        self.assertEqual(output, f"{annex.parent / 'libannex.so'}\n")
 
     def test_library_missing(self):
         self.refused(2, "libannex.so is neither in", "run", "true", annex=self.house("empty"))

@@ -4,30 +4,23 @@ include_guard(GLOBAL)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# A static library is searched only for what is missing when the linker reaches it. A C++ program may miss nothing then,
-# its calls being inside libstdc++.so, and would go on with libc's malloc; so the entry points are asked for by name.
-foreach(target annex-static annex-solo-static annex-offload-static annex-hardened-static)
-  target_link_options(${target} INTERFACE
-    "LINKER:--undefined=malloc" "LINKER:--undefined=mallinfo2" "LINKER:--undefined=_Znwm")
-endforeach()
-
 install(TARGETS annex-shared annex-static annex-solo-shared annex-solo-static annex-offload-shared annex-offload-static
   annex-hardened-shared annex-hardened-static
   EXPORT annexTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/annex DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/annex DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # find_package(annex) gives annex::annex, annex::solo, annex::offload, annex::hardened, and each of them -static.
 set(annex_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/annex)
 install(EXPORT annexTargets NAMESPACE annex:: DESTINATION ${annex_package_dir})
 configure_package_config_file(
-  ${CMAKE_CURRENT_LIST_DIR}/annexConfig.cmake.in ${CMAKE_BINARY_DIR}/annexConfig.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/annexConfig.cmake.in ${PROJECT_BINARY_DIR}/annexConfig.cmake
   INSTALL_DESTINATION ${annex_package_dir})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/annexConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/annexConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/annexConfig.cmake ${CMAKE_BINARY_DIR}/annexConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/annexConfig.cmake ${PROJECT_BINARY_DIR}/annexConfigVersion.cmake
   DESTINATION ${annex_package_dir})
 
 # pkg-config annex, annex-solo, annex-offload, annex-hardened. The prefix is written relative to the file, so that an installation may be
@@ -44,6 +37,6 @@ foreach(flavour annex annex-solo annex-offload annex-hardened)
   elseif(flavour STREQUAL "annex-hardened")
     set(annex_pc_for "programs that may be attacked, or have bugs to be found")
   endif()
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/annex.pc.in ${CMAKE_BINARY_DIR}/${flavour}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/${flavour}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/annex.pc.in ${PROJECT_BINARY_DIR}/${flavour}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${flavour}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

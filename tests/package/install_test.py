@@ -6,12 +6,14 @@ install_test.py --build BUILD --cxx C++-COMPILER
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+VERSION = re.search(r"project\(annex VERSION (\S+)", (HERE.parent.parent / "CMakeLists.txt").read_text())[1]
 
 
 def run(*command, env=None):
@@ -47,6 +49,9 @@ def expect_installed(prefix):
         "libannex-solo.a",
         "libannex-offload.so",
         "libannex-offload.a",
+        *(f"libannex{flavour}.so.0" for flavour in ("", "-solo", "-offload", "-hardened")),
+        "libannex-hardened.so",
+        "libannex-hardened.a",
         "annexConfig.cmake",
         "annexConfigVersion.cmake",
         "annexTargets.cmake",
@@ -98,6 +103,16 @@ def by_pkg_config(prefix, scratch, cxx):
     expect("pkg-config --modversion", run("pkg-config", "--modversion", "annex", env=env), "0.1")
 
 
+def by_loader(prefix, build):
+    """Who is linked with the library asks for it by its name with the number, and for the calls by their version."""
+    dynamic = run("readelf", "-W", "-d", "-V", build / "c-annex")
+    expect("what a program asks for", dynamic, "[libannex.so.0]")
+    expect("what a program asks of it", dynamic, "ANNEX_0.1")
+    library = next(prefix.rglob("libannex.so"))
+    maps = run("cat", "/proc/self/maps", env={"LD_PRELOAD": library})
+    expect("LD_PRELOAD of the plain name", maps, f"/libannex.so.{VERSION}\n")
+
+
 def by_launcher(prefix):
     for mode, library in (
         ("shared", "libannex.so"),
@@ -106,7 +121,10 @@ def by_launcher(prefix):
         ("hardened", "libannex-hardened.so"),
     ):
         maps = run(prefix / "bin/annex", "run", "--mode", mode, "cat", "/proc/self/maps")
-        expect(f"installed launcher, {mode}", maps, f"/{library}\n")
+        expect(f"installed launcher, {mode}", maps, f"/{library}.{VERSION}\n")
+        preloaded = run(prefix / "bin/annex", "run", "--mode", mode, "sh", "-c", "echo $LD_PRELOAD")
+        expect(f"installed launcher, {mode}, by its plain name", preloaded, f"/{library}\n")
+    expect("annex --version", run(prefix / "bin/annex", "--version"), f"annex {VERSION}")
 
 
 def main():
@@ -121,6 +139,7 @@ def main():
         shutil.move(scratch / "first", scratch / "moved")
         by_launcher(scratch / "moved")
         by_cmake(scratch / "moved", scratch / "consumer")
+        by_loader(scratch / "moved", scratch / "consumer")
         by_pkg_config(scratch / "moved", scratch, arguments.cxx)
 
 

@@ -2,12 +2,14 @@
 
 They need libc and nothing else, so that they can be preloaded into any program; their thread-local storage is small
 and in the static block, so that access is one instruction and dlopen still finds room for it; and they export the
-malloc family, the calls that change what threads may do, and annex_*, and nothing of their inside.
+malloc family, the calls that change what threads may do, and annex_*, and nothing of their inside. What is annex.h's has a
+version, and nothing else has (src/symbols.map); who links the library asks for it by a name with a number.
 """
 
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 ALLOWED = re.compile(r"(libc\.so\.6|ld-linux[-\w]*\.so\.\d)$")
 TLS_LIMIT = 64  # bytes; the loader keeps some hundreds spare for libraries that are opened late
@@ -16,7 +18,7 @@ FAMILY = """aligned_alloc calloc cfree free free_aligned_sized free_sized mallin
 malloc_stats malloc_trim malloc_usable_size mallopt memalign posix_memalign pvalloc realloc
 reallocarray valloc""".split()
 PRIVILEGES = "capset prctl setns syscall unshare".split()  # src/entry/privileges.cpp
-PUBLIC = re.compile(r"(annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
+PUBLIC = re.compile(r"(ANNEX_[0-9.]+|annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
 
 
 def readelf(option, library):
@@ -32,6 +34,11 @@ def problems(library):
         yield "has text relocations"
     if "RPATH" in dynamic or "RUNPATH" in dynamic:
         yield "has a run path"
+    soname = re.search(r"\(SONAME\).*\[(.*)\]", dynamic)
+    if not soname or not re.fullmatch(r"libannex(-\w+)?\.so\.\d+", soname[1]):
+        yield f"has the name {soname and soname[1]}, without a number"
+    elif (Path(library).parent / soname[1]).resolve() != Path(library).resolve():
+        yield f"is not what {soname[1]} beside it is"
     segments = readelf("-l", library)
     tls = re.search(r"^\s*TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)", segments, re.MULTILINE)
     if tls:
@@ -43,6 +50,10 @@ def problems(library):
         yield "wants an executable stack"
     symbols = [line.split() for line in readelf("--dyn-syms", library).splitlines() if re.match(r"\s+\d+:", line)]
     exported = {row[7].split("@")[0] for row in symbols if row[6] != "UND" and row[4] != "LOCAL"}
+    for row in symbols:
+        name, _, version = row[-1].partition("@@")
+        if row[6].isdigit() and name.startswith("annex_") != bool(re.fullmatch(r"ANNEX_\d+\.\d+", version)):
+            yield f"exports {row[-1]}"
     known = set(FAMILY + PRIVILEGES)
     for name in sorted(known - exported):
         yield f"does not export {name}"
