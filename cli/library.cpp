@@ -40,10 +40,8 @@ bool find_library(const Flavour& flavour, char (&path)[PATH_MAX]) {
     snprintf(candidate, sizeof candidate, "%s/%s", directory, place);
     if (realpath(candidate, path) == nullptr) continue;
     // By its plain name, not that of the version it stands for: children that start after an upgrade find it too.
-    const size_t length = strlen(path);
-    if (static_cast<size_t>(snprintf(path + length, sizeof path - length, "/%s", flavour.file)) >= sizeof path - length) {
-      continue;
-    }
+    if (strlen(path) + 1 + strlen(flavour.file) >= sizeof path) continue;
+    sprintf(path + strlen(path), "/%s", flavour.file);
     if (access(path, F_OK) != 0) continue;
     if (access(path, R_OK) != 0) {
       say("%s is not readable", path);

@@ -60,7 +60,8 @@ def told(result):
 
 def problems(program, library):
     result = run(program, LD_PRELOAD=library, LD_DEBUG="bindings")
-    bound = re.findall(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(\w+)'(?: \[(.*)\])?", result.stderr)
+    binding = r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(\w+)'(?: \[(.*)\])?"
+    bound = re.findall(binding, result.stderr)
     family = [(by, to, name, version) for by, to, name, version in bound if name in FAMILY]
     if not any(version == "GLIBC_2.2.5" or version.startswith("GLIBC_2.17") for *_, version in family):
         yield f"nothing refers to glibc's malloc by version: {family}"

@@ -1,4 +1,4 @@
-"""tools/install-deps on lists of its own, with stand-ins for dpkg-query, apt-cache and apt-get: install_deps_test.py SOURCES
+"""tools/install-deps on lists of its own, with stand-ins for apt and dpkg: install_deps_test.py SOURCES
 
 A system is what the test says: the packages that are installed, those that the release has, and what each brings.
 """
@@ -30,7 +30,10 @@ echo "$*" >>"$SYSTEM/calls"
 for name; do
   awk -v name="$name" '$1 == name { found = 1 } END { exit !found }' "$SYSTEM/release" || continue
   echo "$name" >>"$SYSTEM/installed"
-  for brought in $(sed -n "s/^$name brings //p" "$SYSTEM/release"); do : >"$SYSTEM/bin/$brought"; chmod 755 "$SYSTEM/bin/$brought"; done
+  for brought in $(sed -n "s/^$name brings //p" "$SYSTEM/release"); do
+    : >"$SYSTEM/bin/$brought"
+    chmod 755 "$SYSTEM/bin/$brought"
+  done
 done
 """
 # Of what it does with rights, through env, only this: nothing of the machine is touched.
@@ -95,8 +98,8 @@ class InstallDepsTest(unittest.TestCase):
         self.assertEqual(self.install("clang\nlibclang-rt-14-dev|libclang-common-14-dev\n")[1], ["libclang-rt-14-dev"])
 
     def test_version_of_another_package(self):
-        release = "clang;clang depends clang-22, llvm;libclang-rt-22-dev;libclang-rt-14-dev;python3;libpython3.14-testsuite"
-        self.system("", release + ";python3 depends python3.14 (>= 3.14.2-1~), libpython3-stdlib (= 3.14)")
+        clang = "clang;clang depends clang-22, llvm;libclang-rt-22-dev;libclang-rt-14-dev"
+        self.system("", clang + ";libpython3.14-testsuite;python3;python3 depends python3.14 (>= 3.14.2-1~), libpython3-stdlib (= 3.14)")
         text = "libclang-rt-{clang}-dev|libclang-common-{clang}-dev\nlibpython{python3}-testsuite\n"
         self.assertEqual(self.install(text)[1], ["libclang-rt-22-dev", "libpython3.14-testsuite"])
         self.assertEqual(self.install(text), ("", []))
@@ -119,7 +122,8 @@ class InstallDepsTest(unittest.TestCase):
         self.assertIn("this release has no nobody|nothing", said)
 
     def test_sanitizers_are_tried(self):
-        lines = [line for line in (SOURCES / "tools/apt-test.txt").read_text().splitlines() if line.startswith("libclang")]
+        text = (SOURCES / "tools/apt-test.txt").read_text()
+        lines = [line for line in text.splitlines() if line.startswith("libclang")]
         self.assertTrue(lines and all("? tools/can-link clang++ -fsanitize=" in line for line in lines), lines)
 
 

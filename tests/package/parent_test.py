@@ -2,8 +2,8 @@
 
 parent_test.py SOURCES
 
-As a part it is the allocator and its launcher, needs nothing but a compiler, is optimized, and changes nothing of what the
-project compiles itself or where that goes. On its own it is optimized too, where nobody says how to build.
+As a part it is the allocator and its launcher, needs nothing but a compiler, is optimized, and changes nothing of what
+the project compiles itself or where that goes. On its own it is optimized too, where nobody says how to build.
 """
 
 import json
