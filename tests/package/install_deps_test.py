@@ -99,7 +99,8 @@ class InstallDepsTest(unittest.TestCase):
 
     def test_version_of_another_package(self):
         clang = "clang;clang depends clang-22, llvm;libclang-rt-22-dev;libclang-rt-14-dev"
-        self.system("", clang + ";libpython3.14-testsuite;python3;python3 depends python3.14 (>= 3.14.2-1~), libpython3-stdlib (= 3.14)")
+        python = "python3;python3 depends python3.14 (>= 3.14.2-1~), libpython3-stdlib (= 3.14);libpython3.14-testsuite"
+        self.system("", f"{clang};{python}")
         text = "libclang-rt-{clang}-dev|libclang-common-{clang}-dev\nlibpython{python3}-testsuite\n"
         self.assertEqual(self.install(text)[1], ["libclang-rt-22-dev", "libpython3.14-testsuite"])
         self.assertEqual(self.install(text), ("", []))

@@ -2,8 +2,8 @@
 
 They need libc and nothing else, so that they can be preloaded into any program; their thread-local storage is small
 and in the static block, so that access is one instruction and dlopen still finds room for it; and they export the
-malloc family, the calls that change what threads may do, and annex_*, and nothing of their inside. What is annex.h's has
-a version, and nothing else has (src/symbols.map); who links the library asks for it by a name with a number.
+malloc family, the calls that change what threads may do, and annex_*, and nothing of their inside. What is annex.h's
+has a version, and nothing else has (src/symbols.map); who links the library asks for it by a name with a number.
 """
 
 import re
