@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/arena.h"
+#include "core/chance.h"
 #include "core/granule.h"
 #include "os/message.h"
 
@@ -29,7 +30,7 @@ void die(const char* what, const void* address) {
   os::Text text(words, sizeof words - 1);
   if (const Granule* granule = granule_of(address)) describe(text, granule);
   words[text.stored()] = '\0';
-  os::fatal(what, address, words);
+  os::fatal(what, address, words, kByChance ? "" : "annex run --mode hardened finds more");
 }
 
 }  // namespace annex

@@ -13,6 +13,7 @@
 #include "os/helper_thread.h"
 #include "os/message.h"
 #include "os/options.h"
+#include "os/standard_error.h"
 #include "sample/sampled_blocks.h"
 
 namespace annex::entry {
@@ -42,6 +43,7 @@ void after_fork_in_child() {
 // is loaded late), they run while we hold all, and os/fork.h lets them in.
 [[gnu::constructor(101)]] void start(int, char**, char** environment) {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
+  os::note_standard_error();
   Front::start();
   const bool ready = set_up();
   os::allow_helpers();

@@ -17,6 +17,7 @@
 
 #include "entry/visibility.h"
 #include "os/helper_thread.h"
+#include "os/standard_error.h"
 #include "os/system_call.h"
 
 using namespace annex;
@@ -59,6 +60,7 @@ bool installs_filter(long number, long first) {
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   if (!changes_privileges(number, a)) return with_errno(os::system_call(number, a, b, c, d, e, f));
   os::NoHelpers no_helpers;
+  if (installs_filter(number, a)) os::settle_standard_error();
   const long result = os::system_call(number, a, b, c, d, e, f);
   if (result >= 0 && installs_filter(number, a)) no_helpers.for_good();
   return with_errno(result);

@@ -11,6 +11,8 @@
 #include "front/front.h"
 #include "observe/walk.h"
 #include "os/options.h"
+#include "os/standard_error.h"
+#include "os/system_call.h"
 
 namespace annex::observe {
 
@@ -51,7 +53,7 @@ int add_region(const annex_region* region, void* context) {
 // ANNEX_STATS_FILE with %p replaced by the process id.
 int open_destination() {
   const char* pattern = os::options.stats_file;
-  if (*pattern == '\0') return STDERR_FILENO;
+  if (*pattern == '\0') return os::standard_error();
   char path[4096];
   os::Text text(path, sizeof path - 1);
   for (; *pattern != '\0'; ++pattern) {
@@ -63,9 +65,11 @@ int open_destination() {
     }
   }
   path[text.stored()] = '\0';
-  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  // Not by libc's open and close, where a thread that ends the process may be cancelled.
+  const long file = os::system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                                    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) os::warn("can't write statistics to ", path);
-  return file;
+  return static_cast<int>(file);
 }
 
 }  // namespace
@@ -124,7 +128,7 @@ void report_at_exit() {
   const int file = open_destination();
   if (file < 0) return;
   os::write_all(file, text.data(), text.stored());
-  if (file != STDERR_FILENO) close(file);
+  if (*os::options.stats_file != '\0') os::system_call(SYS_close, file);
 }
 
 }  // namespace annex::observe

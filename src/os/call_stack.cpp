@@ -2,10 +2,9 @@
 #include "os/call_stack.h"
 
 #include <execinfo.h>
-#include <unistd.h>
-
 #include <cerrno>
 
+#include "os/standard_error.h"
 #include "os/text.h"
 
 #pragma weak backtrace
@@ -19,8 +18,10 @@ constinit bool prepared = false;  // written before there is a second thread
 
 }  // namespace
 
+bool call_stacks_are_there() { return backtrace != nullptr && backtrace_symbols_fd != nullptr; }
+
 void prepare_call_stacks() {
-  if (backtrace == nullptr || backtrace_symbols_fd == nullptr) return;
+  if (!call_stacks_are_there()) return;
   const int saved = errno;
   void* frame;
   backtrace(&frame, 1);
@@ -36,12 +37,13 @@ void CallStack::take() {
 }
 
 void CallStack::print(const char* words) const {
-  if (count_ == 0) return;
+  const int file = standard_error();
+  if (count_ == 0 || file < 0) return;
   char buffer[100];
   Text text(buffer, sizeof buffer);
   text << words << "\n";
-  write_all(STDERR_FILENO, buffer, text.stored());
-  backtrace_symbols_fd(frames_, count_, STDERR_FILENO);
+  write_all(file, buffer, text.stored());
+  backtrace_symbols_fd(frames_, count_, file);
 }
 
 }  // namespace annex::os

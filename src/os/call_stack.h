@@ -7,6 +7,8 @@
 
 namespace annex::os {
 
+bool call_stacks_are_there();
+
 // Loads the unwinder, which allocates: once, at the library's start, while it is no other thread's turn. Without it
 // every stack is empty.
 void prepare_call_stacks();
@@ -15,7 +17,7 @@ class CallStack {
  public:
   // That of the caller, who allocates or frees: the library's own functions come first.
   void take();
-  // On standard error, a line for each function, below the words.
+  // On standard error, a line for each function, below the words. libc writes the lines, where a thread may be cancelled.
   void print(const char* words) const;
 
  private:

@@ -1,10 +1,10 @@
 // Text: see text.h.
 #include "os/text.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+
+#include "os/system_call.h"
 
 namespace annex::os {
 
@@ -36,15 +36,14 @@ Text& Text::hex(uint64_t number) {
 }
 
 void write_all(int descriptor, const char* data, size_t length) {
-  const int saved = errno;
   while (length > 0) {
-    const ssize_t written = write(descriptor, data, length);
-    if (written < 0 && errno == EINTR) continue;
+    const long written =
+        system_call(SYS_write, descriptor, reinterpret_cast<long>(data), static_cast<long>(length));
+    if (written == -EINTR) continue;
     if (written <= 0) break;
     data += written;
     length -= static_cast<size_t>(written);
   }
-  errno = saved;
 }
 
 }  // namespace annex::os

@@ -28,7 +28,8 @@ class Text {
   size_t size_ = 0;
 };
 
-// Writes the whole buffer to the descriptor, retrying short and interrupted writes. Keeps errno.
+// Writes the whole buffer to the descriptor, retrying short and interrupted writes. By the system call itself: libc's
+// write is where a thread may be cancelled, and sets errno.
 void write_all(int descriptor, const char* data, size_t length);
 
 }  // namespace annex::os

@@ -3,9 +3,6 @@
 
 #include <signal.h>
 #include <ucontext.h>
-#include <unistd.h>
-
-#include <cstdlib>
 
 #include "os/message.h"
 #include "sample/place.h"
@@ -93,21 +90,17 @@ void catch_faults() {
 }
 
 void end_process(const char* what, const void* address, const Page* page) {
-  char line[256];
-  os::Text text(line, sizeof line - 1);
-  text << "annex: " << what << " ";
-  text.hex(reinterpret_cast<uintptr_t>(address));
-  if (page != nullptr && page->state != State::kUnused) describe(text, static_cast<const char*>(address), page);
-  line[text.stored()] = '\n';
-  os::write_all(STDERR_FILENO, line, text.stored() + 1);
-  os::CallStack here;
-  here.take();
-  here.print("  here:");
-  if (page != nullptr && page->state != State::kUnused) {
+  char words[100];
+  os::Text text(words, sizeof words - 1);
+  const bool known = page != nullptr && page->state != State::kUnused;
+  if (known) describe(text, static_cast<const char*>(address), page);
+  words[text.stored()] = '\0';
+  os::Ending ending(what, address, words, "");
+  if (known) {
     print("allocated", page->allocated);
     if (page->state == State::kFreed) print("freed", page->freed);
   }
-  abort();
+  ending.end();
 }
 
 }  // namespace annex::sample

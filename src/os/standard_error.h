@@ -1,0 +1,28 @@
+// Where the library's messages go: descriptor 2, as long as that is standard error.
+//
+// A program may close descriptor 2, and the next file that it opens is 2 then: a data file, a connection. What is said
+// there would be in its data. So descriptor 2 is compared, before each message, with what it was at the library's start:
+//
+//   the same file as then                    written to
+//   a character device, a pipe               written to: a terminal, /dev/null, a logger that the program turned it to
+//   a regular file opened for appending      written to: a log, of which nothing is overwritten
+//   any other file, or none                  the message is not said
+//   closed at the start                      no message is said
+//
+// That is a system call on the way to a message, and none elsewhere; no descriptor is kept.
+//
+// Synchronization: note_standard_error runs before there is a second thread; the rest may be called at any time.
+#pragma once
+
+namespace annex::os {
+
+// At the library's start. Until then, messages go to descriptor 2 whatever it is: the program has not run yet.
+void note_standard_error();
+
+// Compares for the last time: before the process installs a system call filter, which may end it for asking again.
+void settle_standard_error();
+
+// The descriptor for a message, or -1.
+int standard_error();
+
+}  // namespace annex::os
