@@ -6,6 +6,7 @@
 #include "core/chance.h"
 #include "core/commitment.h"
 #include "core/gather.h"
+#include "core/heap_limit.h"
 #include "core/purge.h"
 #include "core/secret.h"
 #include "core/transfer_cache.h"
@@ -283,7 +284,10 @@ namespace {
 Granule* take_run_locked(uint32_t granules, uint32_t alignment, Purpose purpose, size_t used, bool* clean) {
   const size_t bytes = size_t{granules} * kGranule;
   if (!set_up_locked()) return nullptr;
-  if (!limit_allows(bytes) && !(empty_transfer_cache() && limit_allows(bytes))) return nullptr;
+  if (!limit_allows(bytes) && !(empty_transfer_cache() && limit_allows(bytes))) {
+    heap_limit_refuses();
+    return nullptr;
+  }
   // Taking may let go of the lock for a while, in which others must not be promised the same bytes.
   commitment.promised += bytes;
   Granule* run = alignment <= 1 ? take_unmarked(granules, purpose, used, clean)

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/block.h"
+#include "core/heap_limit.h"
 #include "core/purger.h"
 #include "core/span.h"
 #include "front/frontend.h"
@@ -17,6 +18,7 @@ namespace annex::front {
 inline constexpr size_t kMaxRequest = PTRDIFF_MAX - 2 * kHugePage;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() {
+  say_if_heap_limit_refused();
   errno = ENOMEM;
   return nullptr;
 }

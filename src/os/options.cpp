@@ -7,12 +7,16 @@
 #include <cstring>
 
 #include "os/message.h"
+#include "os/nearest.h"
 
 namespace annex::os {
 
 constinit Options options;
 
 namespace {
+
+constexpr char kPrefix[] = "ANNEX_";
+constexpr size_t kPrefixLength = sizeof kPrefix - 1;
 
 const char* variable(const char* name) {
   const size_t length = strlen(name);
@@ -75,6 +79,7 @@ bool parse(const char* text, HugePages* result) {
   return parse_word<HugePages, 3>(text, {"auto", "never", "always"}, result);
 }
 bool parse(const char* text, Background* result) { return parse_word(text, {"auto", "0", "1"}, result); }
+bool parse(const char* text, Deepbind* result) { return parse_word(text, {"drop", "keep"}, result); }
 bool parse(const char* text, StatsFormat* result) { return parse_word(text, {"off", "text", "json"}, result); }
 bool parse(const char* text, Protocol* result) { return parse_word(text, {"stash", "queue", "handshake"}, result); }
 bool parse(const char* text, bool* result) { return parse_word(text, {"0", "1"}, result); }
@@ -106,15 +111,62 @@ void read(const char* name, const char* standard, const char* values, T* result)
 // Few processes have one of ours: then one look at the environment is enough, not one for each option.
 bool any_is_set() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (strncmp(*entry, "ANNEX_", 6) == 0) return true;
+    if (strncmp(*entry, kPrefix, kPrefixLength) == 0) return true;
   }
   return false;
+}
+
+constexpr const char* kNames[] = {
+#define ANNEX_OPTION(identifier, name, standard, values, description) name,
+#include "os/options.def"
+#undef ANNEX_OPTION
+};
+
+constexpr const char* kNamesWithoutPrefix[] = {
+#define ANNEX_OPTION(identifier, name, standard, values, description) name + kPrefixLength,
+#include "os/options.def"
+#undef ANNEX_OPTION
+};
+
+// Those of the tests and the laboratory.
+constexpr const char* kOfOthers[] = {"ANNEX_FLOOR_FILE",     "ANNEX_FLOOR_MIB",   "ANNEX_LATENCY_FILE",
+                                     "ANNEX_MISUSE_SECONDS", "ANNEX_REQUIRE_ALL", "ANNEX_TEST_EMULATOR"};
+
+template <size_t kCount>
+bool is_one_of(const char* name, const char* const (&names)[kCount]) {
+  for (const char* other : names) {
+    if (strcmp(name, other) == 0) return true;
+  }
+  return false;
+}
+
+// Misspelt, or of another version: without a word it would just do nothing.
+void warn_of_unknown_names() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, kPrefix, kPrefixLength) != 0) continue;
+    char name[64];
+    const size_t length = strcspn(*entry, "=");
+    if (length >= sizeof name) continue;  // none that was meant for us
+    memcpy(name, *entry, length);
+    name[length] = '\0';
+    if (is_one_of(name, kNames) || is_one_of(name, kOfOthers)) continue;
+    char buffer[200];
+    Text message(buffer, sizeof buffer - 1);
+    message << name << " is not a setting";
+    if (const char* meant = nearest(name + kPrefixLength, kNamesWithoutPrefix)) {
+      message << ": did you mean ANNEX_" << meant << "?";
+    }
+    message << " (annex help env lists them)";
+    buffer[message.stored()] = '\0';
+    warn(buffer);
+  }
 }
 
 }  // namespace
 
 void parse_environment() {
   if (!any_is_set()) return;
+  warn_of_unknown_names();
   auto& purge_delay = options.purge_delay_ms;
   auto& huge_pages = options.huge_pages;
   auto& reserve = options.reserve_bytes;
@@ -125,6 +177,7 @@ void parse_environment() {
   auto& verbose = options.verbose;
   auto& sample = options.sample;
   auto& backtrace = options.backtrace;
+  auto& deepbind = options.deepbind;
   auto& zero_freed = options.zero_freed;
   auto& protocol = options.protocol;
   auto& support_cores = options.support_cores;

@@ -13,6 +13,7 @@ namespace annex::os {
 enum class HugePages : uint8_t { kAuto, kNever, kAlways };
 enum class Background : uint8_t { kAuto, kNone, kAll };
 enum class Protocol : uint8_t { kStash, kQueue, kHandshake };
+enum class Deepbind : uint8_t { kDrop, kKeep };
 enum class StatsFormat : uint8_t { kOff, kText, kJson };
 
 struct Options {
@@ -28,6 +29,7 @@ struct Options {
   bool verbose = false;
   size_t sample = 0;  // blocks a second, at most
   bool backtrace = false;
+  Deepbind deepbind = Deepbind::kDrop;
   bool zero_freed = true;
   const char* stats_file = "";
 };

@@ -125,14 +125,14 @@ class Trials {
   }
 
  private:
-  // What is wrong, the address, and perhaps what lies there.
+  // What is wrong, the address, perhaps what lies there, and the process.
   bool one_clear_line() const {
     char address[32];
     snprintf(address, sizeof address, ": %p", record_->address);
     const size_t at = words_.find(address);
     const std::string behind = at == std::string::npos ? "" : words_.substr(at + strlen(address));
     return words_.compare(0, 7, "annex: ") == 0 && std::count(words_.begin(), words_.end(), '\n') == 1 &&
-           (behind == "\n" || (behind.compare(0, 2, " (") == 0 && behind.find(")\n") == behind.size() - 2));
+           (behind.compare(0, 4, " in ") == 0 || (behind.compare(0, 2, " (") == 0 && behind.find(") in ") != behind.npos));
   }
 
   int record_file_;

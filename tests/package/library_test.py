@@ -2,8 +2,9 @@
 
 They need libc and nothing else, so that they can be preloaded into any program; their thread-local storage is small
 and in the static block, so that access is one instruction and dlopen still finds room for it; and they export the
-malloc family, the calls that change what threads may do, and annex_*, and nothing of their inside. What is annex.h's
-has a version, and nothing else has (src/symbols.map); who links the library asks for it by a name with a number.
+malloc family, the calls that change what threads may do, dlopen, and annex_*, and nothing of their inside. What is
+annex.h's has a version, and nothing else has (src/symbols.map); who links the library asks for it by a name with a
+number.
 """
 
 import re
@@ -18,6 +19,7 @@ FAMILY = """aligned_alloc calloc cfree free free_aligned_sized free_sized mallin
 malloc_stats malloc_trim malloc_usable_size mallopt memalign posix_memalign pvalloc realloc
 reallocarray valloc""".split()
 PRIVILEGES = "capset prctl setns syscall unshare".split()  # src/entry/privileges.cpp
+LOADING = "dlmopen dlopen".split()  # src/entry/loading.cpp
 PUBLIC = re.compile(r"(ANNEX_[0-9.]+|annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
 
 
@@ -54,7 +56,7 @@ def problems(library):
         name, _, version = row[-1].partition("@@")
         if row[6].isdigit() and name.startswith("annex_") != bool(re.fullmatch(r"ANNEX_\d+\.\d+", version)):
             yield f"exports {row[-1]}"
-    known = set(FAMILY + PRIVILEGES)
+    known = set(FAMILY + PRIVILEGES + LOADING)
     for name in sorted(known - exported):
         yield f"does not export {name}"
     for name in sorted(exported - known):

@@ -11,7 +11,7 @@ namespace annex::os {
 namespace {
 
 // The options as a process with this environment sees them, and what it prints on standard error.
-void expect(const char* name, const char* value, auto check, const char* output) {
+void expect(const char* name, const char* value, auto check, const std::string& output) {
   EXPECT_EXIT(
       {
         setenv(name, value, 1);
@@ -107,6 +107,20 @@ TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
   for (const char* list : {"-1", "two", "3;4", "7-5", "99999"}) {
     expect("ANNEX_SUPPORT_CPU", list, untouched, "^annex: .*\n$");
   }
+}
+
+TEST(Options, UnknownNamesWarn) {
+  const auto untouched = [](auto& o) { return o.purge_delay_ms == Options().purge_delay_ms; };
+  const auto meant = [](const char* name) {
+    return std::string("^annex: ANNEX_.* is not a setting: did you mean ") + name + "\\? .annex help env lists them.\n$";
+  };
+  expect("ANNEX_PURGE_DELY", "1", untouched, meant("ANNEX_PURGE_DELAY"));
+  expect("ANNEX_MAXHEAP", "1", untouched, meant("ANNEX_MAX_HEAP"));
+  expect("ANNEX_STAT", "text", untouched, meant("ANNEX_STATS"));
+  expect("ANNEX_SUPPORT_CPUS", "1", untouched, meant("ANNEX_SUPPORT_CPU"));
+  expect("ANNEX_PURGE", "1", untouched, meant("ANNEX_PURGE_DELAY"));
+  expect("ANNEX_COOKING", "1", untouched, "^annex: ANNEX_COOKING is not a setting .annex help env lists them.\n$");
+  expect("ANNEX_REQUIRE_ALL", "1", untouched, "^$");  // the tests' own
 }
 
 }  // namespace

@@ -93,7 +93,6 @@ TEST(SegregatedHeap, TheMapSaysWhichClassAPointerHas) {
 }
 
 TEST(SegregatedHeapDeathTest, SeesEveryDoubleFree) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   User user;
   std::vector<void*> blocks = user.take(class_of(48), 10);
   for (void* block : blocks) user.put(block);
