@@ -20,6 +20,8 @@ struct Executable {
   Kind kind;
   char interpreter[PATH_MAX];  // of a script or a dynamic program
   char argument[PATH_MAX];     // of a script's interpreter; "" without one
+  const char* sanitizer;       // that a dynamic program is built with, or nullptr
+  bool own_malloc;             // a dynamic program defines malloc itself
 };
 
 Executable inspect(const char* path);

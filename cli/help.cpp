@@ -65,7 +65,8 @@ void print_usage(FILE* out) {
       "\n"
       "Exit status: the command's own, or, where it did not start,\n"
       "  2    wrong usage, or a program that can't be preloaded (static, 32-bit,\n"
-      "       another C library), or Annex's library is not where it belongs\n"
+      "       another C library, built with a sanitizer), or Annex's library is not\n"
+      "       where it belongs\n"
       "  126  the command is there but is not executable\n"
       "  127  the command, or the interpreter it names, was not found\n",
       out);
@@ -74,8 +75,14 @@ void print_usage(FILE* out) {
 void print_environment(FILE* out) {
   fputs(
       "Environment variables read by the Annex library. A wrong value gives one\n"
-      "line of warning, and the default is used. A program that gains rights when it\n"
-      "starts (set-user-ID, set-group-ID, file capabilities) reads none of them.\n",
+      "line of warning, and the default is used; so does a name that is none of them.\n"
+      "A program that gains rights when it starts (set-user-ID, set-group-ID, file\n"
+      "capabilities) reads none of them.\n"
+      "\n"
+      "Messages and statistics go to standard error: to descriptor 2 while it is the\n"
+      "file that it was when the program started, or a terminal or other character\n"
+      "device, a pipe, or a file opened for appending. Where it is anything else, such\n"
+      "as a data file opened after descriptor 2 was closed, they are left out.\n",
       out);
 #define ANNEX_OPTION(identifier, name, standard, values, description) \
   print_option(out, name, standard, values, description);

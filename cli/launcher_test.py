@@ -138,6 +138,23 @@ class LauncherTest(unittest.TestCase):
         self.refused(2, "unknown mode 'turbo': shared, solo, offload or hardened", "run", "--mode", "turbo", "true")
         self.refused(2, "unknown mode '': shared, solo, offload or hardened", "run", "--mode=", "true")
 
+    def test_what_was_meant(self):
+        for meant, *arguments in (
+            ("--mode hardened", "run", "--hardened", "true"),
+            ("--mode solo", "run", "-solo", "true"),
+            ("--stats", "run", "--stat", "true"),
+            ("--sample", "run", "--sampel", "true"),
+            ("--mode", "run", "-mode", "solo", "true"),
+            ("annex run", "rnu", "true"),
+            ("annex run --mode", "--mode", "solo", "true"),
+            ("annex run true", "true"),
+            ("annex --version", "--verison"),
+            ("annex help env", "help", "environment"),
+        ):
+            self.refused(2, f"(did you mean {meant}?)", *arguments)
+        self.refused(2, "unknown mode 'hardend': did you mean hardened?", "run", "--mode=hardend", "true")
+        self.refused(2, "unknown command: frobnicate (see annex --help)", "frobnicate")
+
     # What it hands to the program
 
     def test_preloads_the_library_beside_it(self):
@@ -158,9 +175,24 @@ class LauncherTest(unittest.TestCase):
         show = ["sh", "-c", 'echo "$LD_PRELOAD"']
         other = {"LD_PRELOAD": f"{self.stand_in}:/elsewhere/libannex-solo.so  libannex.so"}
         result = self.launch("run", *show, environment=other)  # ld.so grumbles about the two that are not there
-        self.assertEqual(result.stdout, f"{library}:{self.stand_in}\n")
+        self.assertEqual(result.stdout, f"{self.stand_in}:{library}\n")  # a tool that calls the next malloc comes first
         nested = ["run", "--mode", "solo", self.annex, "run", *show]
         self.assertEqual(self.ran(*nested), f"{library}\n")
+
+    def test_another_allocator_in_front(self):
+        other = self.dir / "libjemalloc.so.2"
+        shutil.copy(self.stand_in, other)
+        result = self.launch("run", "true", environment={"LD_PRELOAD": f"{self.stand_in} {other}"})
+        words = "warning: LD_PRELOAD has another allocator in front, which serves the program instead"
+        self.assertEqual((result.returncode, result.stderr), (0, f"annex: {words}: {other}\n"))
+
+    def test_a_malloc_of_the_program_s_own(self):
+        program = self.dir / "own-malloc"
+        source = "extern \"C\" void* malloc(unsigned long) { return nullptr; } int main() { return 0; }"
+        self.compile(source, program, "-rdynamic")
+        result = self.launch("run", program)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f"{program} has a malloc of its own linked in", result.stderr)
 
     def test_stats(self):
         show = ["sh", "-c", 'echo "$ANNEX_STATS"']
@@ -200,6 +232,26 @@ class LauncherTest(unittest.TestCase):
         (annex.parent / "libannex.so").symlink_to("libannex.so.0.1.0")
         output = self.ran("run", "sh", "-c", 'echo "$LD_PRELOAD"', annex=annex)
         self.assertEqual(output, f"{annex.parent / 'libannex.so'}\n")
+
+    def test_without_proc(self):
+        self.assertEqual(self.ran_without_proc(self.annex), str(self.annex.parent / "libannex.so"))
+        link = self.dir / "link-without-proc"
+        link.symlink_to(self.annex)
+        self.assertEqual(self.ran_without_proc(link), str(self.annex.parent / "libannex.so"))
+
+    def ran_without_proc(self, annex):
+        """What the launcher preloads where /proc is not mounted."""
+        hidden = "mount -t tmpfs none /proc && exec \"$@\""
+        command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", hidden, "sh"]
+        if os.getuid() == 0:
+            command.remove("--user")
+            command.remove("--map-root-user")
+        if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+            self.cannot("needs the right to mount")
+        shown = [annex, "run", "sh", "-c", 'test ! -e /proc/self && echo "$LD_PRELOAD"']
+        result = subprocess.run([*command, *shown], capture_output=True, text=True, timeout=30)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout.strip()
 
     def test_library_missing(self):
         self.refused(2, "libannex.so is neither in", "run", "true", annex=self.house("empty"))
@@ -294,6 +346,16 @@ class LauncherTest(unittest.TestCase):
     def test_missing_loader(self):
         program = self.file("loaderless", elf_header(interpreter=b"/no/such/ld.so"))
         self.refused(127, "needs the loader /no/such/ld.so: not found", "run", program)
+
+    def test_program_built_with_a_sanitizer(self):
+        for flag, name in (("address", "Address"), ("thread", "Thread"), ("leak", "Leak")):
+            for compiler in (COMPILER, shutil.which("clang++")):
+                program = self.dir / f"with-{flag}"
+                command = [compiler or COMPILER, "-x", "c++", "-", "-o", program, f"-fsanitize={flag}"]
+                built = subprocess.run(command, input="int main() {}", text=True, capture_output=True)
+                if built.returncode != 0:
+                    self.cannot(f"no program can be built with {flag} here: {built.stderr}")
+                self.refused(2, f"with-{flag} is built with {name}Sanitizer", "run", program)
 
     def test_loader_as_a_command(self):
         loader = [*Path("/lib64").glob("ld-linux*.so.*"), *Path("/lib").glob("ld-linux*.so.*")][0]

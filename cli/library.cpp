@@ -1,6 +1,7 @@
 // Finding the library: see library.h.
 #include "library.h"
 
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,10 +18,15 @@ namespace {
 // ../lib serves one that was moved into a tree laid out otherwise.
 constexpr const char* kPlaces[] = {".", ANNEX_LIB_FROM_BIN, "../lib"};
 
+// Where /proc isn't mounted, the path that the kernel was given to start this program.
 bool own_directory(char (&directory)[PATH_MAX]) {
   const ssize_t length = readlink("/proc/self/exe", directory, sizeof directory - 1);
-  if (length <= 0) return false;
-  directory[length] = '\0';
+  if (length > 0) {
+    directory[length] = '\0';
+  } else {
+    const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+    if (path == nullptr || realpath(path, directory) == nullptr) return false;
+  }
   char* slash = strrchr(directory, '/');
   if (slash == nullptr) return false;
   *slash = '\0';  // "" for the root directory, to which "/name" is appended all the same
@@ -32,7 +38,7 @@ bool own_directory(char (&directory)[PATH_MAX]) {
 bool find_library(const Flavour& flavour, char (&path)[PATH_MAX]) {
   char directory[PATH_MAX];
   if (!own_directory(directory)) {
-    say("can't tell where the launcher itself is: /proc/self/exe is not readable");
+    say("can't tell where the launcher itself is");
     return false;
   }
   for (const char* place : kPlaces) {

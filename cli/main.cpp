@@ -8,10 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "help.h"
 #include "library.h"
 #include "message.h"
+#include "os/nearest.h"
 #include "preload.h"
 #include "program.h"
 
@@ -20,9 +22,47 @@ namespace {
 
 bool equal(const char* a, const char* b) { return strcmp(a, b) == 0; }
 
-int usage_error(const char* what, const char* detail) {
+int usage_error(const char* what, const char* detail = "") {
   say("%s%s (see annex --help)", what, detail);
   return kUsage;
+}
+
+// What was meant, in two parts.
+int usage_error(const char* what, const char* detail, const char* meant, const char* more) {
+  say("%s%s (did you mean %s%s?)", what, detail, meant, more);
+  return kUsage;
+}
+
+constexpr const char* kModes[] = {kFlavours[0].mode, kFlavours[1].mode, kFlavours[2].mode, kFlavours[3].mode};
+static_assert(std::size(kModes) == std::size(kFlavours));
+constexpr const char* kRunOptions[] = {"--mode", "--stats", "--sample", "--help"};
+constexpr const char* kCommands[] = {"run", "help", "version", "--help", "--version"};
+
+int unknown_mode(const char* mode) {
+  if (const char* meant = os::nearest(mode, kModes))
+    say("unknown mode '%s': did you mean %s?", mode, meant);
+  else
+    say("unknown mode '%s': shared, solo, offload or hardened", mode);
+  return kUsage;
+}
+
+int unknown_option(const char* option) {
+  constexpr char kWhat[] = "unknown option of run: ";
+  if (const char* mode = os::nearest(option + strspn(option, "-"), kModes)) {
+    return usage_error(kWhat, option, "--mode ", mode);
+  }
+  if (const char* meant = os::nearest(option, kRunOptions)) return usage_error(kWhat, option, meant, "");
+  return usage_error(kWhat, option);
+}
+
+int unknown_command(const char* command) {
+  constexpr char kWhat[] = "unknown command: ";
+  if (const char* option = os::nearest(command, kRunOptions); option != nullptr && !equal(option, "--help")) {
+    return usage_error(kWhat, command, "annex run ", option);
+  }
+  if (const char* meant = os::nearest(command, kCommands)) return usage_error(kWhat, command, "annex ", meant);
+  if (is_program(command)) return usage_error(kWhat, command, "annex run ", command);
+  return usage_error(kWhat, command);
 }
 
 // Ends a command whose work is its output.
@@ -93,18 +133,15 @@ int run(char** arguments) {
       extras.sample = true;
     } else if (equal(option, "--mode")) {
       mode = *++arguments;
-      if (mode == nullptr) return usage_error("--mode needs a value: shared, solo, offload or hardened", "");
+      if (mode == nullptr) return usage_error("--mode needs a value: shared, solo, offload or hardened");
     } else if (strncmp(option, "--mode=", 7) == 0) {
       mode = option + 7;
     } else {
-      return usage_error("unknown option of run: ", option);
+      return unknown_option(option);
     }
-    if (mode != nullptr && (flavour = find_flavour(mode)) == nullptr) {
-      say("unknown mode '%s': shared, solo, offload or hardened", mode);
-      return kUsage;
-    }
+    if (mode != nullptr && (flavour = find_flavour(mode)) == nullptr) return unknown_mode(mode);
   }
-  if (*arguments == nullptr) return usage_error("run needs a command", "");
+  if (*arguments == nullptr) return usage_error("run needs a command");
   return launch(*flavour, extras, arguments);
 }
 
@@ -115,7 +152,7 @@ int help(char** arguments) {
   } else if (equal(topic, "env")) {
     print_environment(stdout);
   } else {
-    return usage_error("no help about ", topic);
+    return usage_error("no help about ", topic, "annex help env", "");
   }
   return printed();
 }
@@ -132,7 +169,7 @@ int main(char** arguments) {
     print_version(stdout);
     return printed();
   }
-  return usage_error("unknown command: ", command);
+  return unknown_command(command);
 }
 
 }  // namespace

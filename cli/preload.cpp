@@ -3,22 +3,36 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "message.h"
 
 namespace annex::cli {
 namespace {
 
+struct Entry {
+  const char* path;
+  int length;
+
+  // The file's name: behind the last slash.
+  bool name_contains(const char* words) const {
+    const auto* slash = static_cast<const char*>(memrchr(path, '/', static_cast<size_t>(length)));
+    const char* name = slash != nullptr ? slash + 1 : path;
+    return memmem(name, static_cast<size_t>(path + length - name), words, strlen(words)) != nullptr;
+  }
+};
+
 // Two of our libraries in one process would be two allocators, of which the first serves and the
 // second idles.
-bool is_annex(const char* entry, size_t length) {
-  static constexpr char kPrefix[] = "libannex";
-  const char* name = entry;
-  for (size_t i = 0; i < length; ++i) {
-    if (entry[i] == '/') name = entry + i + 1;
+bool is_annex(const Entry& entry) { return entry.name_contains("libannex"); }
+
+// Allocators, sanitizers' among them, that are known to be preloaded.
+bool is_allocator(const Entry& entry) {
+  for (const char* name : {"jemalloc", "tcmalloc", "mimalloc", "snmalloc", "rpmalloc", "tbbmalloc", "hoard", "scalloc",
+                           "scudo", "hardened_malloc", "libmesh", "libasan", "libtsan", "liblsan", "libclang_rt"}) {
+    if (entry.name_contains(name)) return true;
   }
-  const auto rest = static_cast<size_t>(entry + length - name);
-  return rest >= strlen(kPrefix) && strncmp(name, kPrefix, strlen(kPrefix)) == 0;
+  return false;
 }
 
 }  // namespace
@@ -26,22 +40,27 @@ bool is_annex(const char* entry, size_t length) {
 bool preload(const char* library) {
   const char* old = getenv("LD_PRELOAD");
   if (old == nullptr) old = "";
-  auto* value = static_cast<char*>(malloc(strlen(library) + 1 + strlen(old) + 1));
+  auto* value = static_cast<char*>(malloc(strlen(old) + 1 + strlen(library) + 1));
   if (value == nullptr) {
     say("no memory for LD_PRELOAD");
     return false;
   }
-  char* end = stpcpy(value, library);
+  char* end = value;
   while (*old != '\0') {
     const size_t length = strcspn(old, ": ");
-    if (length > 0 && !is_annex(old, length)) {
-      *end++ = ':';
+    const Entry entry = {old, static_cast<int>(length)};
+    if (length > 0 && !is_annex(entry)) {
+      if (is_allocator(entry)) {
+        say("warning: LD_PRELOAD has another allocator in front, which serves the program instead: %.*s", entry.length,
+            entry.path);
+      }
       end = static_cast<char*>(mempcpy(end, old, length));
+      *end++ = ':';
     }
     old += length;
     if (*old != '\0') ++old;
   }
-  *end = '\0';
+  strcpy(end, library);
   const bool done = setenv("LD_PRELOAD", value, 1) == 0;
   if (!done) say("no memory for LD_PRELOAD");
   free(value);

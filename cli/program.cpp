@@ -75,7 +75,8 @@ bool is_loader(const char* path) {
   return starts_with(name, "ld-linux") || strcmp(name, "ld.so") == 0;
 }
 
-ExitStatus check_dynamic(const char* path, const char* loader) {
+ExitStatus check_dynamic(const char* path, const Executable& program) {
+  const char* const loader = program.interpreter;
   if (const int error = executable_error(loader); error != 0) {
     char role[PATH_MAX + 32];
     snprintf(role, sizeof role, "%s needs the loader ", path);
@@ -84,6 +85,15 @@ ExitStatus check_dynamic(const char* path, const char* loader) {
   if (starts_with(base_name(loader), "ld-musl")) {
     say("%s is linked with musl; Annex needs a program linked with glibc", path);
     return kUsage;
+  }
+  if (program.sanitizer != nullptr) {
+    say("%s is built with %s, which needs a malloc of its own: run it without Annex, or build it without; "
+        "--mode hardened and --sample then find what Annex finds",
+        path, program.sanitizer);
+    return kUsage;
+  }
+  if (program.own_malloc) {
+    say("warning: %s has a malloc of its own linked in, which serves it instead of Annex's", path);
   }
   if (gains_rights(path)) {
     say("warning: %s gains rights when it starts (setuid, setgid or capabilities), so the loader "
@@ -108,14 +118,12 @@ ExitStatus find_interpreter(const char* script, const Executable& header, char (
   return error == 0 ? kDone : refuse(role, path, error);
 }
 
-}  // namespace
-
-ExitStatus find_program(const char* command, char (&path)[PATH_MAX]) {
-  if (*command == '\0') return refuse("", "''", ENOENT);
+// As execvp does. 0, or the errno that tells why there is no such program.
+int look_up(const char* command, char (&path)[PATH_MAX]) {
+  if (*command == '\0') return ENOENT;
   if (strchr(command, '/') != nullptr) {
     snprintf(path, sizeof path, "%s", command);
-    const int error = executable_error(path);
-    return error == 0 ? kDone : refuse("", command, error);
+    return executable_error(path);
   }
   char standard[256] = "/bin:/usr/bin";
   const char* search = getenv("PATH");
@@ -132,12 +140,24 @@ ExitStatus find_program(const char* command, char (&path)[PATH_MAX]) {
       snprintf(path, sizeof path, "%.*s/%s", static_cast<int>(length), entry, command);
     }
     const int error = executable_error(path);
-    if (error == 0) return kDone;
+    if (error == 0) return 0;
     if (error == EACCES) best_error = error;
     entry += length;
     if (*entry == '\0') break;
   }
-  return refuse("", command, best_error);
+  return best_error;
+}
+
+}  // namespace
+
+ExitStatus find_program(const char* command, char (&path)[PATH_MAX]) {
+  const int error = look_up(command, path);
+  return error == 0 ? kDone : refuse("", *command != '\0' ? command : "''", error);
+}
+
+bool is_program(const char* command) {
+  char path[PATH_MAX];
+  return look_up(command, path) == 0;
 }
 
 ExitStatus check_preloadable(const char* path) {
@@ -158,7 +178,7 @@ ExitStatus check_preloadable(const char* path) {
         continue;
       }
       case Kind::kDynamic:
-        return check_dynamic(current, header.interpreter);
+        return check_dynamic(current, header);
       case Kind::kStatic:
         if (is_loader(current)) return kDone;
         say("%s is statically linked, so no library can be preloaded into it; link it with "

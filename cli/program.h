@@ -12,6 +12,9 @@ namespace annex::cli {
 // with.
 ExitStatus find_program(const char* command, char (&path)[PATH_MAX]);
 
+// The same question, and no more than yes or no.
+bool is_program(const char* command);
+
 // Whether the dynamic loader will preload into this program: follows "#!" to the interpreter, and
 // that to its ELF header. Returns kDone (perhaps after a warning), or says what is wrong and
 // returns the status to end with.

@@ -1,13 +1,14 @@
 // dlopen without RTLD_DEEPBIND, in the shared libraries alone.
 //
-// A library that is opened with that flag looks for names among its own dependencies first. There it finds libc's malloc
-// and free, though the rest of the process, and libc itself, has the library's: the first block that crosses over, such
-// as one of strdup's, is given to the wrong free. So the flag is taken out, and the rest is libc's. What the opened
-// library loses is that its names come before others of the same name in the process; ANNEX_DEEPBIND=keep leaves the
-// flag where that matters more. Other namespaces (dlmopen) have their own libc, heap and all, and nothing of this one's.
+// A library that is opened with that flag looks for names among its own dependencies first. There it finds libc's
+// malloc and free, though the rest of the process, and libc itself, has the library's: the first block that crosses
+// over, such as one of strdup's, is given to the wrong free. So the flag is taken out, and the rest is libc's. What the
+// opened library loses is that its names come before others of the same name in the process; ANNEX_DEEPBIND=keep leaves
+// the flag where that matters more. Other namespaces (dlmopen) have their own libc, heap and all, and nothing of this
+// one's.
 //
-// libc looks up names of libraries by its caller's run path and namespace, which it knows by the return address. So these
-// are jumps to libc's functions, not calls, and the caller stays the caller.
+// libc looks up names of libraries by its caller's run path and namespace, which it knows by the return address. So
+// these are jumps to libc's functions, not calls, and the caller stays the caller.
 #include <dlfcn.h>
 
 #include "entry/visibility.h"

@@ -2,6 +2,7 @@
 #include "os/call_stack.h"
 
 #include <execinfo.h>
+
 #include <cerrno>
 
 #include "os/standard_error.h"
@@ -19,6 +20,8 @@ constinit bool prepared = false;  // written before there is a second thread
 }  // namespace
 
 bool call_stacks_are_there() { return backtrace != nullptr && backtrace_symbols_fd != nullptr; }
+
+bool call_stacks_are_prepared() { return prepared; }
 
 void prepare_call_stacks() {
   if (!call_stacks_are_there()) return;

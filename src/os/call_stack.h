@@ -12,12 +12,14 @@ bool call_stacks_are_there();
 // Loads the unwinder, which allocates: once, at the library's start, while it is no other thread's turn. Without it
 // every stack is empty.
 void prepare_call_stacks();
+bool call_stacks_are_prepared();
 
 class CallStack {
  public:
   // That of the caller, who allocates or frees: the library's own functions come first.
   void take();
-  // On standard error, a line for each function, below the words. libc writes the lines, where a thread may be cancelled.
+  // On standard error, a line for each function, below the words. libc writes the lines, where a thread may be
+  // cancelled.
   void print(const char* words) const;
 
  private:

@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "os/call_stack.h"
-#include "os/options.h"
 #include "os/standard_error.h"
 #include "os/system_call.h"
 
@@ -42,9 +41,7 @@ uint64_t set_mask(uint64_t mask) {
   return before;
 }
 
-void send_abort() {
-  system_call(SYS_tgkill, system_call(SYS_getpid), system_call(SYS_gettid), SIGABRT);
-}
+void send_abort() { system_call(SYS_tgkill, system_call(SYS_getpid), system_call(SYS_gettid), SIGABRT); }
 
 // Whatever handler there is.
 [[noreturn]] void end_at_once() {
@@ -57,29 +54,22 @@ void send_abort() {
   }
 }
 
-// The kernel ends the process if this takes long. Names of functions are looked up under a lock of the loader's, whose
-// holder may wait for one of ours.
-class TimeLimit {
- public:
-  TimeLimit() {
-    struct sigevent event = {};
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGKILL;
-    const struct itimerspec once = {{0, 0}, {kSeconds, 0}};
-    made_ = system_call(SYS_timer_create, CLOCK_MONOTONIC, reinterpret_cast<long>(&event),
-                        reinterpret_cast<long>(&timer_)) == 0;
-    if (made_) system_call(SYS_timer_settime, timer_, 0, reinterpret_cast<long>(&once), 0);
-  }
-  ~TimeLimit() {
-    if (made_) system_call(SYS_timer_delete, timer_);
-  }
+// The kernel ends the process if printing call stacks takes long. Names of functions are looked up under a lock of the
+// loader's, whose holder may wait for one of ours.
+constexpr long kSecondsToPrint = 2;
 
- private:
-  static constexpr long kSeconds = 2;
-
-  int timer_ = 0;
-  bool made_;
-};
+int start_timer() {
+  struct sigevent event = {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGKILL;
+  const struct itimerspec once = {{0, 0}, {kSecondsToPrint, 0}};
+  int timer = -1;
+  if (system_call(SYS_timer_create, CLOCK_MONOTONIC, reinterpret_cast<long>(&event), reinterpret_cast<long>(&timer)) ==
+      0) {
+    system_call(SYS_timer_settime, timer, 0, reinterpret_cast<long>(&once), 0);
+  }
+  return timer;
+}
 
 // The name by which the program was started, without its folders.
 void append_program(Text& text) {
@@ -94,7 +84,7 @@ void append_program(Text& text) {
 }
 
 void append_next(Text& text, const char* next) {
-  const bool stack = !options.backtrace && call_stacks_are_there();
+  const bool stack = call_stacks_are_there() && !call_stacks_are_prepared();
   if (stack) text << "; ANNEX_BACKTRACE=1 shows where";
   if (*next != '\0') text << (stack ? ", " : "; ") << next;
 }
@@ -123,15 +113,15 @@ Ending::Ending(const char* what, const void* address, const char* detail, const 
   buffer[text.stored()] = '\n';
   write_all(standard_error(), buffer, text.stored() + 1);
   if (!is_first_of(system_call(SYS_gettid))) end_at_once();
-  if (options.backtrace) {
-    TimeLimit limit;
-    CallStack here;
-    here.take();
-    here.print("  here:");
-  }
+  if (!call_stacks_are_prepared()) return;
+  timer_ = start_timer();
+  CallStack here;
+  here.take();
+  here.print("  here:");
 }
 
 void Ending::end() {
+  if (timer_ >= 0) system_call(SYS_timer_delete, timer_);
   set_mask((mask_ | bit(kCancel) | bit(SIGPIPE)) & ~bit(SIGABRT));  // SIGPIPE: the message may have met a closed pipe
   send_abort();
   end_at_once();

@@ -31,8 +31,8 @@ inline size_t distance(const char* a, const char* b) {
   return of[n][m];
 }
 
-// The one of the words that is nearest, or nullptr where none is near: at most a third of the letters away, or the whole
-// of what the word is the beginning of.
+// The one of the words that is nearest, or nullptr where none is near: at most a third of the letters away, or the
+// whole of what the word is the beginning of.
 template <size_t kCount>
 const char* nearest(const char* word, const char* const (&words)[kCount]) {
   const char* found = nullptr;

@@ -129,8 +129,9 @@ constexpr const char* kNamesWithoutPrefix[] = {
 };
 
 // Those of the tests and the laboratory.
-constexpr const char* kOfOthers[] = {"ANNEX_FLOOR_FILE",     "ANNEX_FLOOR_MIB",   "ANNEX_LATENCY_FILE",
-                                     "ANNEX_MISUSE_SECONDS", "ANNEX_REQUIRE_ALL", "ANNEX_TEST_EMULATOR"};
+constexpr const char* kOfOthers[] = {"ANNEX_FLOOR_FILE",     "ANNEX_FLOOR_MIB", "ANNEX_LATENCY_FILE",
+                                     "ANNEX_MISUSE_SECONDS", "ANNEX_PARKED",    "ANNEX_REQUIRE_ALL",
+                                     "ANNEX_TEST_EMULATOR"};
 
 template <size_t kCount>
 bool is_one_of(const char* name, const char* const (&names)[kCount]) {

@@ -1,7 +1,8 @@
 // Where the library's messages go: descriptor 2, as long as that is standard error.
 //
 // A program may close descriptor 2, and the next file that it opens is 2 then: a data file, a connection. What is said
-// there would be in its data. So descriptor 2 is compared, before each message, with what it was at the library's start:
+// there would be in its data. So descriptor 2 is compared, before each message, with what it was at the library's
+// start:
 //
 //   the same file as then                    written to
 //   a character device, a pipe               written to: a terminal, /dev/null, a logger that the program turned it to

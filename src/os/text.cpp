@@ -37,8 +37,7 @@ Text& Text::hex(uint64_t number) {
 
 void write_all(int descriptor, const char* data, size_t length) {
   while (length > 0) {
-    const long written =
-        system_call(SYS_write, descriptor, reinterpret_cast<long>(data), static_cast<long>(length));
+    const long written = system_call(SYS_write, descriptor, reinterpret_cast<long>(data), static_cast<long>(length));
     if (written == -EINTR) continue;
     if (written <= 0) break;
     data += written;

@@ -235,7 +235,8 @@ TEST(Exhaustion, MaxHeapUnits) {
     launch.environment = {{"ANNEX_MAX_HEAP", test.limit}};
     const Outcome outcome = run_scenario(launch);
     EXPECT_EQ(outcome.exit_code, test.exit_code) << test.limit << ' ' << test.bytes << ": " << describe(outcome);
-    EXPECT_EQ(outcome.err.rfind("annex: an allocation fails that would pass ANNEX_MAX_HEAP", 0) == 0, test.exit_code != 0)
+    EXPECT_EQ(outcome.err.rfind("annex: an allocation fails that would pass ANNEX_MAX_HEAP", 0) == 0,
+              test.exit_code != 0)
         << describe(outcome);
   }
 }

@@ -26,12 +26,15 @@ void in_a_cancelled_thread(void (*act)()) {
   static void (*what)();
   what = act;
   pthread_t thread;
-  SCENARIO_CHECK(pthread_create(&thread, nullptr, [](void*) -> void* {
-    SCENARIO_CHECK(pthread_cancel(pthread_self()) == 0);
-    what();
-    say("went on in the thread\n");
-    return nullptr;
-  }, nullptr) == 0);
+  SCENARIO_CHECK(pthread_create(
+                     &thread, nullptr,
+                     [](void*) -> void* {
+                       SCENARIO_CHECK(pthread_cancel(pthread_self()) == 0);
+                       what();
+                       say("went on in the thread\n");
+                       return nullptr;
+                     },
+                     nullptr) == 0);
   pthread_join(thread, nullptr);
 }
 
@@ -71,10 +74,13 @@ ANNEX_SCENARIO(handler_that_is_cancelled) {
     pthread_testcancel();
   });
   pthread_t thread;
-  SCENARIO_CHECK(pthread_create(&thread, nullptr, [](void*) -> void* {
-    free_twice();
-    return nullptr;
-  }, nullptr) == 0);
+  SCENARIO_CHECK(pthread_create(
+                     &thread, nullptr,
+                     [](void*) -> void* {
+                       free_twice();
+                       return nullptr;
+                     },
+                     nullptr) == 0);
   pthread_join(thread, nullptr);
   say("went on\n");
   return 0;
@@ -153,7 +159,8 @@ ANNEX_SCENARIO(loader_that_waits) {
   strcat(strcpy(file, path), "/p");
   SCENARIO_CHECK(mkfifo(file, 0600) == 0);
   pthread_t thread;
-  SCENARIO_CHECK(pthread_create(&thread, nullptr, [](void*) -> void* { return dlopen(file, RTLD_NOW); }, nullptr) == 0);
+  SCENARIO_CHECK(pthread_create(
+                     &thread, nullptr, [](void*) -> void* { return dlopen(file, RTLD_NOW); }, nullptr) == 0);
   timespec time{0, 300'000'000};
   nanosleep(&time, nullptr);
   unlink(file);

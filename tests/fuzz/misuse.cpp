@@ -132,7 +132,8 @@ class Trials {
     const size_t at = words_.find(address);
     const std::string behind = at == std::string::npos ? "" : words_.substr(at + strlen(address));
     return words_.compare(0, 7, "annex: ") == 0 && std::count(words_.begin(), words_.end(), '\n') == 1 &&
-           (behind.compare(0, 4, " in ") == 0 || (behind.compare(0, 2, " (") == 0 && behind.find(") in ") != behind.npos));
+           (behind.compare(0, 4, " in ") == 0 ||
+            (behind.compare(0, 2, " (") == 0 && behind.find(") in ") != behind.npos));
   }
 
   int record_file_;

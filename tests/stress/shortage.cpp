@@ -18,8 +18,8 @@ void expect_success(const Launch& launch) {
   const Outcome outcome = run_scenario(launch);
   EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
   const bool own_limit = !launch.environment.empty();  // said once, whichever thread meets it
-  EXPECT_EQ(outcome.err, own_limit ? "annex: an allocation fails that would pass ANNEX_MAX_HEAP, 67108864 bytes (said once)\n"
-                                   : "");
+  EXPECT_EQ(outcome.err,
+            own_limit ? "annex: an allocation fails that would pass ANNEX_MAX_HEAP, 67108864 bytes (said once)\n" : "");
 }
 
 // Takes parcels of one size until there are no more, chained through their keys; returns how many

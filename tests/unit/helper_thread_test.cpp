@@ -136,7 +136,8 @@ void meet_error() {
 }
 
 TEST_F(HelperThreadTest, AFatalErrorTouchesNoOtherThread) {
-  EXPECT_EXIT(meet_error(), ::testing::ExitedWithCode(42), "annex: test of a fatal error at 0x0 in .*\nin its own thread\n");
+  EXPECT_EXIT(meet_error(), ::testing::ExitedWithCode(42),
+              "annex: test of a fatal error at 0x0 in .*\nin its own thread\n");
 }
 
 // --- privileges -----------------------------------------------------------------------------------------------------

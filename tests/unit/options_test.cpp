@@ -112,7 +112,8 @@ TEST(Options, WrongValuesWarnOnceAndChangeNothing) {
 TEST(Options, UnknownNamesWarn) {
   const auto untouched = [](auto& o) { return o.purge_delay_ms == Options().purge_delay_ms; };
   const auto meant = [](const char* name) {
-    return std::string("^annex: ANNEX_.* is not a setting: did you mean ") + name + "\\? .annex help env lists them.\n$";
+    return std::string("^annex: ANNEX_.* is not a setting: did you mean ") + name +
+           "\\? .annex help env lists them.\n$";
   };
   expect("ANNEX_PURGE_DELY", "1", untouched, meant("ANNEX_PURGE_DELAY"));
   expect("ANNEX_MAXHEAP", "1", untouched, meant("ANNEX_MAX_HEAP"));

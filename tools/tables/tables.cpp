@@ -38,14 +38,40 @@ void environment() {
       "# Environment variables\n\n"
       "Made by `build/release/annex-tables environment` from `src/os/options.def`; `annex help env` prints the same. "
       "A\n"
-      "value that is not understood: one warning line on standard error, and the default is used. A program that gains "
-      "rights\n"
-      "when it starts (set-user-ID, set-group-ID, file capabilities) reads none of them.\n\n"
+      "value that is not understood, or a name that begins with `ANNEX_` and is none of these: one warning line on "
+      "standard\n"
+      "error, and the default is used. A program that gains rights when it starts (set-user-ID, set-group-ID, file\n"
+      "capabilities) reads none of them.\n\n"
       "| variable | default | values | what it does |\n|---|---|---|---|\n");
 #define ANNEX_OPTION(identifier, variable, standard, values, description) \
   printf("| `%s` | %s | %s | %s |\n", variable, *standard ? standard : "(empty)", values, description);
 #include "os/options.def"
 #undef ANNEX_OPTION
+  printf(
+      "\n## Where messages go\n\n"
+      "Warnings, fatal errors and statistics go to descriptor 2 as long as that is standard error. A program may close "
+      "it, and\n"
+      "the next file that it opens is descriptor 2 then: its data would have the library's words in them. So, before "
+      "each\n"
+      "message, the descriptor is compared with what it was when the library started:\n\n"
+      "| descriptor 2 is | a message is |\n|---|---|\n"
+      "| the file that it was | written |\n"
+      "| a terminal, `/dev/null` or other character device; a pipe | written: the program turned it there |\n"
+      "| a regular file opened for appending | written: a log, of which nothing is overwritten |\n"
+      "| any other file, a socket among them, or closed | left out |\n"
+      "| anything, where it was closed at the start | left out |\n\n"
+      "A fatal error ends the process all the same. What that costs: a program that turns descriptor 2 to a file "
+      "opened "
+      "without\n"
+      "O_APPEND (`exec 2>file` in a shell, GoogleTest's capture of standard error) does not get the message; open it "
+      "with\n"
+      "O_APPEND (`2>>file`), or give `ANNEX_STATS_FILE`. No descriptor is kept, and there is a system call (fstat) on "
+      "the way\n"
+      "to a message only. Before a program installs a system call filter, which might end it for that call, it is made "
+      "once\n"
+      "more, and its answer holds from then on; a filter installed by an instruction of the program's own, not by "
+      "libc's\n"
+      "functions, is not seen. `malloc_stats` is the program's own call and writes to descriptor 2 as glibc's does.\n");
 }
 
 }  // namespace
