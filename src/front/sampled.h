@@ -17,6 +17,9 @@ namespace annex::front {
 
 template <Frontend Flavour>
 struct Sampled : Flavour {
+  // Whether the flavour makes use of what the program says of a block that it frees.
+  static constexpr bool kKnowsSizes = requires(void* block, size_t bytes) { Flavour::release_slow(block, bytes); };
+
   static void* allocate_slow(size_t bytes) noexcept {
     if (sample::is_due(bytes)) [[unlikely]] {
       if (void* block = sample::allocate(bytes, kMinAlignment)) return block;
@@ -83,8 +86,6 @@ struct Sampled : Flavour {
   { return !sample::contains(block) && Flavour::refit(block, bytes); }
 
  private:
-  static constexpr bool kKnowsSizes = requires(void* block, size_t bytes) { Flavour::release_slow(block, bytes); };
-
   static void* exchanged(void* block, size_t bytes, size_t alignment) {
     if (!sample::is_due(bytes) || block == nullptr) [[likely]]
       return block;
