@@ -47,7 +47,6 @@ bool guards_wanted() { return kGuards && addresses_abound(); }
 
 bool set_up_locked() {
   if (arena_count > 0) return true;
-  os::read_options();
   if (kByChance) secret.draw();
   addresses_are_scarce = os::address_space_limit() != SIZE_MAX || os::data_limit() != SIZE_MAX;
   if (!add_arena(standard_arena())) return false;
@@ -275,6 +274,7 @@ Granule* take_aligned(uint32_t granules, uint32_t alignment, Purpose purpose, si
 }  // namespace
 
 bool set_up() {
+  os::read_options();  // and with it what libc is asked, which others may stand before
   os::Guard guard(arena_lock);
   return set_up_locked();
 }

@@ -3,7 +3,8 @@
 // A program may replace some of them and leave the others, which then must call those it has replaced
 // ([new.delete.single], [new.delete.array]): an array form calls the single one, a nothrow form the throwing one, and a
 // sized delete the one without a size. So the forms below call each other as the program sees them, or find out first
-// that what it sees is defined here. All are weak: a program that is linked with the archive brings its own beside them.
+// that what it sees is defined here. All are weak: a program that is linked with the archive brings its own beside
+// them.
 //
 // Where memory is exhausted, new calls the new-handler until it finds memory, there is no handler, or the handler
 // throws; then it throws bad_alloc (or returns nullptr in the nothrow forms).
@@ -128,8 +129,8 @@ void* try_allocate(size_t bytes, size_t alignment) {
     const auto form = form_of_late_runtime<void*(size_t, const std::nothrow_t&)>("_ZnwmRKSt9nothrow_t");
     return form != nullptr ? form(bytes, std::nothrow_t{}) : nullptr;
   }
-  const auto form =
-      form_of_late_runtime<void*(size_t, std::align_val_t, const std::nothrow_t&)>("_ZnwmSt11align_val_tRKSt9nothrow_t");
+  const auto form = form_of_late_runtime<void*(size_t, std::align_val_t, const std::nothrow_t&)>(
+      "_ZnwmSt11align_val_tRKSt9nothrow_t");
   return form != nullptr ? form(bytes, std::align_val_t{alignment}, std::nothrow_t{}) : nullptr;
 }
 
@@ -221,7 +222,9 @@ ANNEX_FORM void operator delete(void* p, size_t n, std::align_val_t a) noexcept 
 ANNEX_FORM void operator delete[](void* p, size_t n, std::align_val_t a) noexcept {
   delete_array_aligned_is_ours() ? release(p, n, a) : ::operator delete[](p, a);
 }
-ANNEX_FORM void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept { ::operator delete(p, a); }
+ANNEX_FORM void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
+  ::operator delete(p, a);
+}
 ANNEX_FORM void operator delete[](void* p, std::align_val_t a, const std::nothrow_t&) noexcept {
   ::operator delete[](p, a);
 }

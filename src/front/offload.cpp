@@ -42,9 +42,9 @@ namespace {
 // By the affinity mask alone: to read a cgroup's quota would cost every process. A protocol that was asked for is there
 // to be measured, on however few CPUs.
 [[gnu::noinline, gnu::cold]] void decide() {
+  os::read_options();  // not under the lock, as libc is asked
   os::Guard guard(arena_lock);
   if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
-  os::read_options();
   const bool shared = os::options.protocol == os::Protocol::kStash && os::allowed_cpus().count() < 2;
   if (!shared) commit_side_tables = support::commit;
   way.store(shared ? Way::kShared : Way::kOffload, std::memory_order_release);
@@ -85,8 +85,16 @@ void end_thread(void* client) {
 
 // Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
 bool make_exit_key() {
+  if (__atomic_load_n(&exit_key_made, __ATOMIC_ACQUIRE)) return true;
+  pthread_key_t key;  // made with no lock held: others may stand before the call, and allocate in it
+  const bool made = pthread_key_create(&key, end_thread) == 0;
   os::Guard guard(exit_key_lock);
-  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+  if (!exit_key_made && made) {
+    exit_key = key;
+    __atomic_store_n(&exit_key_made, true, __ATOMIC_RELEASE);
+  } else if (made) {
+    pthread_key_delete(key);  // another came first
+  }
   return exit_key_made;
 }
 

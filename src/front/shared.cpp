@@ -191,8 +191,16 @@ void end_thread(void* heap) {
 
 // Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
 bool make_exit_key() {
+  if (__atomic_load_n(&exit_key_made, __ATOMIC_ACQUIRE)) return true;
+  pthread_key_t key;  // made with no lock held: others may stand before the call, and allocate in it
+  const bool made = pthread_key_create(&key, end_thread) == 0;
   os::Guard guard(pool_lock);
-  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, end_thread) == 0;
+  if (!exit_key_made && made) {
+    exit_key = key;
+    __atomic_store_n(&exit_key_made, true, __ATOMIC_RELEASE);
+  } else if (made) {
+    pthread_key_delete(key);  // another came first
+  }
   return exit_key_made;
 }
 

@@ -14,7 +14,7 @@ bool Fork::begin() {
     return false;
   }
   one_at_a_time_.lock();
-  forking_thread.store(pthread_self(), std::memory_order_relaxed);
+  forking_thread.store(this_thread(), std::memory_order_relaxed);
   return true;
 }
 

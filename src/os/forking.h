@@ -10,9 +10,12 @@ namespace annex::os {
 // 0 where none does; the same in parent and child.
 extern constinit std::atomic<pthread_t> forking_thread;
 
+// What pthread_self() gives, which others may stand before.
+inline pthread_t this_thread() { return reinterpret_cast<pthread_t>(__builtin_thread_pointer()); }
+
 inline bool this_thread_forks() {
   const pthread_t thread = forking_thread.load(std::memory_order_relaxed);
-  return thread != 0 && thread == pthread_self();
+  return thread != 0 && thread == this_thread();
 }
 
 }  // namespace annex::os

@@ -1,10 +1,11 @@
 // Whether the environment has anything to say: see options.h. Most often not; os/environment.cpp parses it.
 #include "os/options.h"
 
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cstring>
+
+#include "os/auxiliary.h"
 
 namespace annex::os {
 
@@ -23,11 +24,13 @@ bool any_is_set() {
 }  // namespace
 
 void read_options() {
+  // First: whoever stands before what it asks may allocate, and then comes here and finds nothing done yet.
+  const bool secure = auxiliary().secure;
   static constinit bool done = false;
   if (done || environ == nullptr) return;
   done = true;
   // Secure execution: the environment is that of somebody with fewer rights than the process.
-  if (getauxval(AT_SECURE) == 0 && any_is_set()) parse_environment();
+  if (!secure && any_is_set()) parse_environment();
 }
 
 }  // namespace annex::os

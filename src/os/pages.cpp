@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "os/auxiliary.h"
 #include "os/random.h"
 #include "os/system_call.h"
 
@@ -28,15 +28,7 @@
 
 namespace annex::os {
 
-size_t page_size() {
-  static constinit size_t known = 0;
-  size_t size = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (size == 0) {
-    size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    __atomic_store_n(&known, size, __ATOMIC_RELAXED);
-  }
-  return size;
-}
+size_t page_size() { return auxiliary().page_size; }
 
 namespace {
 
@@ -254,7 +246,8 @@ namespace {
 
 size_t limit_on(decltype(RLIMIT_AS) resource) {
   struct rlimit limit;
-  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
+  const long result = system_call(SYS_prlimit64, 0, resource, 0, reinterpret_cast<long>(&limit));
+  return result == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // Random words: see random.h.
 #include "os/random.h"
 
-#include <sys/auxv.h>
 #include <sys/random.h>
 
 #include <cstring>
-#include <ctime>
 
+#include "os/auxiliary.h"
+#include "os/clock.h"
 #include "os/system_call.h"
 
 namespace annex::os {
@@ -15,11 +15,11 @@ uint64_t random_word() {
   uint64_t word = 0;
   if (system_call(SYS_getrandom, reinterpret_cast<long>(&word), sizeof word, GRND_NONBLOCK) == sizeof word) return word;
   uint64_t at_start[2] = {};
-  if (const unsigned long bytes = getauxval(AT_RANDOM)) {
+  if (const uintptr_t bytes = auxiliary().random_bytes) {
     memcpy(at_start, reinterpret_cast<void*>(bytes), sizeof at_start);
   }
   struct timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  read_clock(CLOCK_MONOTONIC, &now);
   // Mixed, so that the result does not tell what the stack protector of this process has from the same source.
   return mixed(mixed(at_start[0]) ^ mixed(at_start[1] + static_cast<uint64_t>(now.tv_nsec)));
 }

@@ -1,8 +1,6 @@
 // Sampled blocks: see sampled_blocks.h.
 #include "sample/sampled_blocks.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -11,6 +9,7 @@
 #include "os/options.h"
 #include "os/pages.h"
 #include "os/random.h"
+#include "os/system_call.h"
 #include "sample/faults.h"
 #include "sample/pages.h"
 
@@ -101,7 +100,7 @@ void* allocate(size_t bytes, size_t alignment) {
   page->state = State::kLive;
   page->bytes = bytes;
   page->offset = at_start ? 0 : round_down(size - bytes, std::max(alignment, kMinAlignment));
-  page->allocated = {stack, gettid()};
+  page->allocated = {stack, static_cast<pid_t>(os::system_call(SYS_gettid))};
   char* const block = page->block();
   memset(block + bytes, kBehind, size - page->offset - bytes);
   return block;
@@ -114,7 +113,7 @@ void release(const void* block) {
   Page* page = page_of_live(block);
   check_behind(page);
   page->state = State::kFreed;
-  page->freed = {stack, gettid()};
+  page->freed = {stack, static_cast<pid_t>(os::system_call(SYS_gettid))};
   // Where the system refuses, what is done to it from now on isn't found; it is zero when it is a block again.
   if (!os::discard(page->start(), os::page_size())) memset(page->start(), 0, os::page_size());
   put_page(page);

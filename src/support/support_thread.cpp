@@ -29,7 +29,7 @@ constexpr uint64_t kLongestNapMs = 1024;
 
 uint64_t clock_ns(clockid_t clock) {
   struct timespec time = {};
-  clock_gettime(clock, &time);
+  os::read_clock(clock, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
@@ -215,7 +215,7 @@ uint64_t SupportThread::cpu_us() const {
   // The kernel's name for the clock of a thread's CPU time (time/posix-cpu-timers: per thread, scheduled time).
   const clockid_t clock = static_cast<clockid_t>(~static_cast<unsigned>(id) << 3 | 6);
   struct timespec time = {};
-  if (clock_gettime(clock, &time) != 0) return ended;
+  if (!os::read_clock(clock, &time)) return ended;
   return ended + static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
 }
 

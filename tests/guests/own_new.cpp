@@ -1,8 +1,8 @@
 // A program that replaces operator new and delete, each block of its own with a header in front: own_new
 // With OWN_ARRAYS also the array forms, which its other forms then must call.
 //
-// The forms that it leaves are the library's, and end in those that it replaces. Exit status 0, or 1 and a line for each
-// that does not.
+// The forms that it leaves are the library's, and end in those that it replaces. Exit status 0, or 1 and a line for
+// each that does not.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -78,14 +78,22 @@ int main() {
   constexpr std::size_t n = 40;
   constexpr std::align_val_t a{kHeader};
   constexpr const std::nothrow_t& q = std::nothrow;
-  expect("new", kSingle, [] { return ::operator new(n); }, [](void* p) { ::operator delete(p); });
-  expect("sized", kSingle, [] { return ::operator new(n); }, [](void* p) { ::operator delete(p, n); });
-  expect("nothrow", kSingle, [] { return ::operator new(n, q); }, [](void* p) { ::operator delete(p, q); });
-  expect("array", kArray, [] { return ::operator new[](n); }, [](void* p) { ::operator delete[](p); });
-  expect("sized array", kArray, [] { return ::operator new[](n); }, [](void* p) { ::operator delete[](p, n); });
-  expect("nothrow array", kArray, [] { return ::operator new[](n, q); }, [](void* p) { ::operator delete[](p, q); });
-  expect("aligned", kAligned, [] { return ::operator new(n, a); }, [](void* p) { ::operator delete(p, a); });
-  expect("sized aligned", kAligned, [] { return ::operator new(n, a); }, [](void* p) { ::operator delete(p, n, a); });
+  expect(
+      "new", kSingle, [] { return ::operator new(n); }, [](void* p) { ::operator delete(p); });
+  expect(
+      "sized", kSingle, [] { return ::operator new(n); }, [](void* p) { ::operator delete(p, n); });
+  expect(
+      "nothrow", kSingle, [] { return ::operator new(n, q); }, [](void* p) { ::operator delete(p, q); });
+  expect(
+      "array", kArray, [] { return ::operator new[](n); }, [](void* p) { ::operator delete[](p); });
+  expect(
+      "sized array", kArray, [] { return ::operator new[](n); }, [](void* p) { ::operator delete[](p, n); });
+  expect(
+      "nothrow array", kArray, [] { return ::operator new[](n, q); }, [](void* p) { ::operator delete[](p, q); });
+  expect(
+      "aligned", kAligned, [] { return ::operator new(n, a); }, [](void* p) { ::operator delete(p, a); });
+  expect(
+      "sized aligned", kAligned, [] { return ::operator new(n, a); }, [](void* p) { ::operator delete(p, n, a); });
   expect(
       "nothrow aligned", kAligned, [] { return ::operator new(n, a, q); }, [](void* p) { ::operator delete(p, a, q); });
   expect(

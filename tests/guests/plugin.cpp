@@ -28,8 +28,8 @@ void gives_up_at_last() {
 void expect(const char* form, const char* what, bool so, int calls) {
   if (so && handled == calls) return;
   failed = true;
-  std::printf("%s: %s is %s; the handler was called %d times, not %d\n", form, what, so ? "there" : "not there", handled,
-              calls);
+  std::printf("%s: %s is %s; the handler was called %d times, not %d\n", form, what, so ? "there" : "not there",
+              handled, calls);
 }
 
 template <class Thrown, class Allocate>

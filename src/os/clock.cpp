@@ -1,0 +1,92 @@
+// Clocks: see clock.h.
+#include "os/clock.h"
+
+#include <elf.h>
+
+#include <cstddef>
+
+#include "os/auxiliary.h"
+#include "os/system_call.h"
+
+namespace annex::os {
+
+namespace {
+
+using ReadClock = int(clockid_t, struct timespec*);
+
+#if defined(__x86_64__)
+constexpr char kName[] = "__vdso_clock_gettime";
+#elif defined(__aarch64__)
+constexpr char kName[] = "__kernel_clock_gettime";
+#endif
+
+int ask_kernel(clockid_t clock, struct timespec* time) {
+  return static_cast<int>(system_call(SYS_clock_gettime, clock, reinterpret_cast<long>(time)));
+}
+
+bool same(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+// How many symbols a table for look-ups by GNU's hash knows: to the end of the chain that begins last.
+uint32_t count_by_gnu_hash(const uint32_t* table) {
+  const uint32_t buckets = table[0], first = table[1], words = table[2];
+  const uint32_t* const bucket = table + 4 + size_t{words} * 2;
+  const uint32_t* const chain = bucket + buckets;
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < buckets; ++i) last = bucket[i] > last ? bucket[i] : last;
+  if (last < first) return first;
+  while ((chain[last - first] & 1) == 0) ++last;
+  return last + 1;
+}
+
+// The function of that name in the library that the kernel maps into each process, nullptr where there is none.
+ReadClock* find(uintptr_t image) {
+  if (image == 0) return nullptr;
+  const auto* const header = reinterpret_cast<const Elf64_Ehdr*>(image);
+  const auto* const segments = reinterpret_cast<const Elf64_Phdr*>(image + header->e_phoff);
+  const Elf64_Dyn* entry = nullptr;
+  uintptr_t moved = image;  // by how much the library lies elsewhere than it says
+  bool loaded = false;
+  for (const Elf64_Phdr* segment = segments; segment < segments + header->e_phnum; ++segment) {
+    if (segment->p_type == PT_DYNAMIC) entry = reinterpret_cast<const Elf64_Dyn*>(image + segment->p_offset);
+    if (segment->p_type == PT_LOAD && !loaded) moved = image + segment->p_offset - segment->p_vaddr;
+    loaded = loaded || segment->p_type == PT_LOAD;
+  }
+  if (entry == nullptr || !loaded) return nullptr;
+  const Elf64_Sym* symbols = nullptr;
+  const char* names = nullptr;
+  uint32_t count = 0;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    const uintptr_t at = entry->d_un.d_ptr + (entry->d_un.d_ptr < image ? moved : 0);
+    if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const Elf64_Sym*>(at);
+    if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(at);
+    if (entry->d_tag == DT_HASH) count = reinterpret_cast<const uint32_t*>(at)[1];
+    if (entry->d_tag == DT_GNU_HASH && count == 0) count = count_by_gnu_hash(reinterpret_cast<const uint32_t*>(at));
+  }
+  if (symbols == nullptr || names == nullptr) return nullptr;
+  for (const Elf64_Sym* symbol = symbols; symbol < symbols + count; ++symbol) {
+    if (symbol->st_shndx != SHN_UNDEF && same(names + symbol->st_name, kName))
+      return reinterpret_cast<ReadClock*>(moved + symbol->st_value);
+  }
+  return nullptr;
+}
+
+// Asks and remembers, in the first call.
+int read_first(clockid_t clock, struct timespec* time);
+constinit ReadClock* read = read_first;
+
+int read_first(clockid_t clock, struct timespec* time) {
+  ReadClock* const found = find(auxiliary().vdso);
+  __atomic_store_n(&read, found != nullptr ? found : ask_kernel, __ATOMIC_RELAXED);
+  return read(clock, time);
+}
+
+}  // namespace
+
+bool read_clock(clockid_t clock, struct timespec* time) {
+  return __atomic_load_n(&read, __ATOMIC_RELAXED)(clock, time) == 0;
+}
+
+}  // namespace annex::os
