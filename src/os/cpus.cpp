@@ -4,10 +4,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "os/message.h"
 #include "os/system_call.h"
+#include "os/text.h"
 
 namespace annex::os {
 
@@ -39,13 +39,14 @@ CpuSet related(size_t cpu, const char* file) {
 // The file of the process's own cgroup (version 2), or of the one at the root of what it can see.
 size_t quota_of_cgroup() {
   char cgroups[1024];
-  const char* path = strstr(read_file("/proc/self/cgroup", cgroups), "0::/");
+  const char* path = find_in(read_file("/proc/self/cgroup", cgroups), "0::/");
   size_t quota = SIZE_MAX;
   if (path != nullptr) {
     char name[512];
     Text text(name, sizeof name - 1);
     text << "/sys/fs/cgroup";
-    text.append(path + 3, strcspn(path + 3, "\n"));
+    const char* const end = find_in(path, "\n");
+    text.append(path + 3, end != nullptr ? static_cast<size_t>(end - path) - 3 : length_of(path + 3));
     text << "/cpu.max";
     name[text.stored()] = '\0';
     char content[64];

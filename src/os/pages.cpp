@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
 
 #include "os/auxiliary.h"
 #include "os/random.h"
 #include "os/system_call.h"
+#include "os/text.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -134,7 +134,7 @@ bool says(const char* path, const char* word) {
   if (failed(file)) return false;
   const long length = system_call(SYS_read, file, as_long(text), sizeof text - 1);
   system_call(SYS_close, file);
-  return !failed(length) && strstr(text, word) != nullptr;
+  return !failed(length) && find_in(text, word) != nullptr;
 }
 
 bool huge_pages_come_unasked() {

@@ -57,7 +57,7 @@ class StatusHash {
   }
 
  private:
-  bool is(const char* name) const { return strlen(name) == length_ && memcmp(name_, name, length_) == 0; }
+  bool is(const char* name) const { return length_of(name) == length_ && memcmp(name_, name, length_) == 0; }
 
   uint64_t* place() const {
     for (const char* name : kFilters) {

@@ -8,6 +8,11 @@
 
 namespace annex::os {
 
+// strlen and strstr, before which nobody else stands: what others may replace, and allocate in, is called neither with
+// a lock held nor while a thread's own lists are being changed.
+size_t length_of(const char* text);
+const char* find_in(const char* text, const char* part);  // nullptr where it is not there
+
 // Text in a fixed buffer. What does not fit is cut off, but size() goes on counting, as snprintf does.
 class Text {
  public:
