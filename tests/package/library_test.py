@@ -22,6 +22,22 @@ PRIVILEGES = "capset prctl setns syscall unshare".split()  # src/entry/privilege
 LOADING = "dlmopen dlopen".split()  # src/entry/loading.cpp
 PUBLIC = re.compile(r"(ANNEX_[0-9.]+|annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
 
+# What the libraries call, and when (docs/architecture.md, "What is called of the C library"). With a lock held, or while
+# a thread's lists are being changed, only those that the compiler itself calls.
+BY_THE_COMPILER = "memcmp memcpy memmove memset __tls_get_addr __errno_location".split()
+AT_START = "environ __environ __register_atfork getauxval sigaction gnu_get_libc_version strtol".split()
+OF_THE_ENVIRONMENT = "strchr strcmp strcpy strcspn strlen strncmp strrchr strspn".split()
+OF_HELPER_THREADS = """pthread_attr_destroy pthread_attr_init pthread_attr_setstacksize pthread_create pthread_join
+pthread_setcancelstate pthread_sigmask pthread_tryjoin_np sigemptyset sigfillset""".split()
+OF_THREADS = "pthread_key_create pthread_key_delete pthread_setspecific __libc_single_threaded sched_yield".split()
+OF_REPORTS = "backtrace backtrace_symbols_fd fprintf getpid raise".split()
+OF_CPP = "dlsym __gxx_personality_v0 __cxa_begin_catch __cxa_end_catch _ZSt15get_new_handlerv _ZSt17__throw_bad_allocv"
+OF_THE_LINKER = "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize __gmon_start__".split()
+IMPORTS = set(
+    BY_THE_COMPILER + AT_START + OF_THE_ENVIRONMENT + OF_HELPER_THREADS + OF_THREADS + OF_REPORTS + OF_CPP.split()
+    + OF_THE_LINKER
+)
+
 
 def readelf(option, library):
     return subprocess.run(["readelf", "-W", option, library], capture_output=True, text=True, check=True).stdout
@@ -56,6 +72,8 @@ def problems(library):
         name, _, version = row[-1].partition("@@")
         if row[6].isdigit() and name.startswith("annex_") != bool(re.fullmatch(r"ANNEX_\d+\.\d+", version)):
             yield f"exports {row[-1]}"
+    for name in sorted({row[7].split("@")[0] for row in symbols if len(row) > 7 and row[6] == "UND"} - IMPORTS - {""}):
+        yield f"calls {name}"
     known = set(FAMILY + PRIVILEGES + LOADING)
     for name in sorted(known - exported):
         yield f"does not export {name}"
