@@ -14,24 +14,6 @@ Text& Text::append(const char* text, size_t length) {
   return *this;
 }
 
-size_t length_of(const char* text) {
-  size_t length = 0;
-  while (text[length] != '\0') {
-    ++length;
-    asm volatile("" : "+r"(length));  // else the compiler calls strlen
-  }
-  return length;
-}
-
-const char* find_in(const char* text, const char* part) {
-  for (; *text != '\0'; ++text) {
-    size_t same = 0;
-    while (part[same] != '\0' && text[same] == part[same]) ++same;
-    if (part[same] == '\0') return text;
-  }
-  return nullptr;
-}
-
 Text& Text::operator<<(const char* text) { return append(text, length_of(text)); }
 
 Text& Text::operator<<(uint64_t number) {

@@ -10,8 +10,24 @@ namespace annex::os {
 
 // strlen and strstr, before which nobody else stands: what others may replace, and allocate in, is called neither with
 // a lock held nor while a thread's own lists are being changed.
-size_t length_of(const char* text);
-const char* find_in(const char* text, const char* part);  // nullptr where it is not there
+// find_in returns nullptr where the part is not there.
+inline size_t length_of(const char* text) {
+  size_t length = 0;
+  while (text[length] != '\0') {
+    ++length;
+    asm volatile("" : "+r"(length));  // else the compiler calls strlen
+  }
+  return length;
+}
+
+inline const char* find_in(const char* text, const char* part) {
+  for (; *text != '\0'; ++text) {
+    size_t same = 0;
+    while (part[same] != '\0' && text[same] == part[same]) ++same;
+    if (part[same] == '\0') return text;
+  }
+  return nullptr;
+}
 
 // Text in a fixed buffer. What does not fit is cut off, but size() goes on counting, as snprintf does.
 class Text {
