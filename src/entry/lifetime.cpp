@@ -2,6 +2,7 @@
 #include "entry/lifetime.h"
 
 #include <pthread.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "core/purge.h"
@@ -22,8 +23,10 @@ extern const char kLifetime = 0;
 
 namespace {
 
+// With one thread nothing is in anybody else's hands, and the thread may be inside malloc, where a signal's handler
+// forks.
 void before_fork() {
-  if (!os::fork.begin()) return;
+  if (!os::fork.begin() || __libc_single_threaded) return;
   os::hold_helpers_lock_for_fork();
   Front::hold_locks_for_fork();
   purge_before_fork();

@@ -75,18 +75,18 @@ ReadClock* find(uintptr_t image) {
 
 // Asks and remembers, in the first call.
 int read_first(clockid_t clock, struct timespec* time);
-constinit ReadClock* read = read_first;
+constinit ReadClock* known = read_first;
 
 int read_first(clockid_t clock, struct timespec* time) {
   ReadClock* const found = find(auxiliary().vdso);
-  __atomic_store_n(&read, found != nullptr ? found : ask_kernel, __ATOMIC_RELAXED);
-  return read(clock, time);
+  __atomic_store_n(&known, found != nullptr ? found : ask_kernel, __ATOMIC_RELAXED);
+  return read_clock(clock, time) ? 0 : -1;
 }
 
 }  // namespace
 
 bool read_clock(clockid_t clock, struct timespec* time) {
-  return __atomic_load_n(&read, __ATOMIC_RELAXED)(clock, time) == 0;
+  return __atomic_load_n(&known, __ATOMIC_RELAXED)(clock, time) == 0;
 }
 
 }  // namespace annex::os
