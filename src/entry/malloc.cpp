@@ -18,10 +18,14 @@ ANNEX_EXPORT void free(void* block) noexcept { Front::release(block); }
 ANNEX_EXPORT void* calloc(size_t count, size_t bytes) noexcept { return entry::allocate_array(count, bytes); }
 ANNEX_EXPORT void* realloc(void* block, size_t bytes) noexcept { return entry::reallocate_or_free(block, bytes); }
 
+// By the process's realloc, as glibc's: where valgrind, heaptrack or another allocator has taken realloc's place, but
+// knows no reallocarray, the block is that one's. (Its name in the assembler, lest a compiler take the one above.)
+void* realloc_of_the_process(void* block, size_t bytes) noexcept __asm__("realloc");
+
 ANNEX_EXPORT void* reallocarray(void* block, size_t count, size_t bytes) noexcept {
   size_t total;
   if (__builtin_mul_overflow(count, bytes, &total)) return front::out_of_memory();
-  return entry::reallocate_or_free(block, total);
+  return realloc_of_the_process(block, total);
 }
 
 ANNEX_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
