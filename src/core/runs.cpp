@@ -31,7 +31,9 @@ bool add_arena(size_t bytes) {
 
 // Each further one has twice the room, so that a small ANNEX_RESERVE is no limit.
 size_t standard_arena() {
-  const size_t doubled = std::min<size_t>(os::options.reserve_bytes, kLargestArena >> arena_count) << arena_count;
+  constexpr size_t kMost = os::kRoomIsReserved ? size_t{64} << 30 : SIZE_MAX;
+  const size_t first = std::min(os::options.reserve_bytes, kMost);
+  const size_t doubled = std::min<size_t>(first, kLargestArena >> arena_count) << arena_count;
   return std::max(round_up(doubled, kHugePage), kSmallestArena);
 }
 

@@ -75,13 +75,6 @@ uintptr_t place_by_chance(size_t bytes) {
   return (kLowest + random_word() % (kHighest - kLowest - bytes)) & ~(page_size() - 1);
 }
 
-// ThreadSanitizer knows a few ranges of addresses alone, and the kernel finds them: there, room is reserved after all.
-#ifdef __SANITIZE_THREAD__
-constexpr bool kRoomIsReserved = true;
-#else
-constexpr bool kRoomIsReserved = false;
-#endif
-
 }  // namespace
 
 void* reserve_anywhere(size_t bytes, size_t alignment) {

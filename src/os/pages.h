@@ -38,6 +38,14 @@ bool unmap(void* start, size_t bytes);
 char* room(size_t bytes, size_t alignment);
 char* room_anywhere(size_t bytes, size_t alignment);
 
+// ThreadSanitizer knows a few ranges of addresses alone, and the kernel finds them: there, room is reserved after all,
+// and there is less of it.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kRoomIsReserved = true;
+#else
+inline constexpr bool kRoomIsReserved = false;
+#endif
+
 enum class MapResult : uint8_t {
   kMapped,
   kTaken,     // something is mapped there: another place may do

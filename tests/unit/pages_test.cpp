@@ -16,12 +16,6 @@ namespace {
 
 constexpr size_t kBytes = size_t{1} << 30;
 
-#ifdef __SANITIZE_THREAD__
-constexpr bool kRoomIsReserved = true;  // as its addresses are few
-#else
-constexpr bool kRoomIsReserved = false;
-#endif
-
 using FindRoom = char*(size_t, size_t);
 
 class Room : public ::testing::TestWithParam<FindRoom*> {};
@@ -45,7 +39,7 @@ TEST_P(Room, IsAlignedApartAndBelowTheEnd) {
 }
 
 TEST_P(Room, CostsNothingButWhatIsMapped) {
-  if (kRoomIsReserved) GTEST_SKIP() << "room is reserved under ThreadSanitizer";
+  if (os::kRoomIsReserved) GTEST_SKIP() << "room is reserved under ThreadSanitizer";
   const size_t before = annex_test::address_space_bytes();
   char* const start = GetParam()(kBytes, kHugePage);
   EXPECT_EQ(annex_test::address_space_bytes(), before);
@@ -58,7 +52,7 @@ TEST_P(Room, CostsNothingButWhatIsMapped) {
 }
 
 TEST_P(Room, WhatIsMappedThereStays) {
-  if (kRoomIsReserved) GTEST_SKIP() << "room is reserved under ThreadSanitizer";
+  if (os::kRoomIsReserved) GTEST_SKIP() << "room is reserved under ThreadSanitizer";
   char* const start = GetParam()(kBytes, kHugePage);
   ASSERT_EQ(mmap(start + kHugePage, kHugePage, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
@@ -74,7 +68,7 @@ TEST_P(Room, WhatIsMappedThereStays) {
 
 // The kernel's rule for what asks for no place leaves it alone.
 TEST_P(Room, IsFarFromWhatTheKernelMaps) {
-  if (kRoomIsReserved) GTEST_SKIP() << "room is reserved under ThreadSanitizer";
+  if (os::kRoomIsReserved) GTEST_SKIP() << "room is reserved under ThreadSanitizer";
   char* const start = GetParam()(kBytes, kHugePage);
   void* const theirs = mmap(nullptr, kHugePage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(theirs, MAP_FAILED);
