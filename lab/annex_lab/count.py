@@ -120,7 +120,7 @@ def measure(program: Program, context: Context, allocator: Allocator) -> dict:
         sums = totals(profile)
     except ValueError:
         raise RunFailed("callgrind counted nothing: the program was replaced by exec, or ended by a signal") from None
-    if why := complaint(profile, allocator.library.name if allocator.library else LIBC):
+    if why := complaint(profile, allocator.library.resolve().name if allocator.library else LIBC):
         raise RunFailed(why)
     return {
         "workload": program.name,
