@@ -11,7 +11,6 @@
 namespace annex {
 
 constinit Primary primary = {kNowhere, 0, nullptr};
-constinit os::Lock arena_lock;
 [[gnu::section(".bss.arenas")]] constinit Arena arenas[kMaxArenas];  // last of all: layout.ld
 constinit uint32_t arena_count = 0;
 constinit CommitSideTables* commit_side_tables = nullptr;

@@ -20,10 +20,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/arena_lock.h"
 #include "core/chance.h"
 #include "core/granule.h"
 #include "core/run_bins.h"
-#include "os/lock.h"
 #include "os/pages.h"
 
 namespace annex {
@@ -61,8 +61,6 @@ inline constexpr size_t kMostOfPrimary = kMetadataBelow / sizeof(Granule) * kGra
 [[gnu::always_inline]] inline bool in_primary(const void* address) {
   return (reinterpret_cast<uintptr_t>(address) - primary.start) >> kGranuleShift < primary_granules();
 }
-
-extern constinit os::Lock arena_lock;
 
 class Arena {
  public:

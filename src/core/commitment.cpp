@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/arena_lock.h"
 #include "os/options.h"
 #include "os/pages.h"
 
@@ -107,7 +108,7 @@ void age_replace(Granule* run, Granule* by) {
 
 bool something_may_be_due() {
   if (os::options.purge_delay_ms == 0) return commitment.dirty > 0;
-  return commitment.dirty >= kDirtySlack && commitment.keepers == 0 && commitment.purging == 0;
+  return commitment.dirty >= kDirtySlack && commitment.keepers == 0 && LetGo::count() == 0;
 }
 
 bool is_due(const Granule* dirty_run, uint64_t now_ms) {

@@ -82,7 +82,6 @@ struct Commitment {
 
   Granule* oldest = nullptr;  // dirty runs by age
   Granule* newest = nullptr;
-  uint32_t purging = 0;  // runs being given back, or populated, at this moment, with the lock let go
   uint32_t keepers = 0;
   bool purger_runs = false;                    // or is about to
   alignas(64) std::atomic<size_t> touched{0};  // bytes of slabs' blocks that were ever made, and spans'

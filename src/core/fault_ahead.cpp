@@ -69,13 +69,12 @@ bool fault_ahead() {
   }
   Arena& arena = *arena_of(run);
   set_aside(run, granules);
-  ++commitment.purging;
   populating = true;
-  arena_lock.unlock();
-  const bool populated = os::populate(arena.start_of(run), piece);
-  arena_lock.lock();
+  const bool populated = [&] {
+    const LetGo let_go;
+    return os::populate(arena.start_of(run), piece);
+  }();
   populating = false;
-  --commitment.purging;
   if (populated) {
     arena.put_dirty(run, granules, os::now_ms());
   } else {

@@ -86,11 +86,10 @@ uint32_t fill(Arena& arena, Granule* part, uint32_t granules) {
     sources[count++] = pieces;
   });
   if (count == 0) return 0;
-  ++commitment.purging;
-  arena_lock.unlock();
-  const uint32_t moved = move(arena, sources.data(), count, part);
-  arena_lock.lock();
-  --commitment.purging;
+  const uint32_t moved = [&] {
+    const LetGo let_go;
+    return move(arena, sources.data(), count, part);
+  }();
   refused = moved == 0;
   const uint64_t now = os::now_ms();
   uint32_t at = 0;

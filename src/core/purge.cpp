@@ -1,8 +1,6 @@
 // What goes back to the system: see purge.h.
 #include "core/purge.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "core/arena.h"
@@ -37,12 +35,11 @@ size_t purge_oldest(size_t at_most) {
   run = arena.take_for_purge(run, granules);
   // The addresses go back with the memory, for the program to map.
   const bool unmaps = granules >= unmapped_from();
-  ++commitment.purging;
-  arena_lock.unlock();
   char* const start = arena.start_of(run);
-  const bool purged = unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);
-  arena_lock.lock();
-  --commitment.purging;
+  const bool purged = [&] {
+    const LetGo let_go;
+    return unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);
+  }();
   if (!purged) {
     // Locked in memory (mlock): it stays resident, and what it holds is not zero. Kept as dirty, as if just freed.
     arena.put_dirty(run, granules, os::now_ms());
@@ -137,17 +134,10 @@ bool purge_after_growth() {
   return more;
 }
 
-void purge_before_fork() {
-  arena_lock.lock();
-  while (commitment.purging > 0) {
-    arena_lock.unlock();
-    sched_yield();
-    arena_lock.lock();
-  }
-  os::fork.keep(arena_lock);
-}
+void purge_before_fork() { os::fork.hold_when(arena_lock, LetGo::none_of_others); }
 
 void purge_after_fork() {
+  LetGo::forget_others();
   commitment.keepers = 0;
   commitment.purger_runs = false;
   commitment.purger_wanted.store(false, std::memory_order_relaxed);

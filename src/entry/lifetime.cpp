@@ -23,10 +23,13 @@ extern const char kLifetime = 0;
 
 namespace {
 
-// With one thread nothing is in anybody else's hands, and the thread may be inside malloc, where a signal's handler
-// forks.
+// With one thread nothing is in anybody else's hands.
 void before_fork() {
   if (!os::fork.begin() || __libc_single_threaded) return;
+  os::fork.begin_search();
+  Front::hold_locks_for_fork();
+  purge_before_fork();
+  os::fork.end_search();
   os::hold_helpers_lock_for_fork();
   Front::hold_locks_for_fork();
   purge_before_fork();

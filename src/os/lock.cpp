@@ -1,4 +1,4 @@
-// The lock's slow paths: see lock.h.
+// The lock: see lock.h.
 #include "os/lock.h"
 
 #include <linux/futex.h>
@@ -15,7 +15,8 @@ constexpr int kSpins = 100;
 
 }  // namespace
 
-void Lock::lock_slow() {
+void Lock::lock() {
+  if (try_lock()) return;
   if ((state_.load(std::memory_order_relaxed) & kForked) != 0 && this_thread_forks()) return;
   for (int i = 0; i < kSpins; ++i) {
     if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
@@ -26,12 +27,13 @@ void Lock::lock_slow() {
 
 // Until the lock is this thread's. Others may sleep as well, so whoever wakes takes it with kSleepers.
 void Lock::sleep() {
-  for (uint32_t seen = state_.load(std::memory_order_relaxed);;) {
+  for (uint64_t seen = state_.load(std::memory_order_relaxed);;) {
     if (seen == 0) {
-      if (state_.compare_exchange_weak(seen, kHeld | kSleepers, std::memory_order_acquire)) return;
+      if (state_.compare_exchange_weak(seen, held_by_this_thread() | kSleepers, std::memory_order_acquire)) return;
     } else if ((seen & kSleepers) != 0 ||
                state_.compare_exchange_weak(seen, seen | kSleepers, std::memory_order_relaxed)) {
-      system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE, seen | kSleepers);
+      system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAIT_PRIVATE,
+                  static_cast<long>(static_cast<uint32_t>(seen | kSleepers)));
       seen = state_.load(std::memory_order_relaxed);
     }
   }
@@ -39,8 +41,19 @@ void Lock::sleep() {
 
 void Lock::wake() { system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1); }
 
-void Lock::unlock_slow(uint32_t state) {
-  if ((state & kForked) != 0) return;  // by the thread that forks: nobody else is let in
+bool Lock::lock_within_ms(int milliseconds) {
+  for (int looks = 0; looks < milliseconds * 10; ++looks) {
+    if (try_lock()) return true;
+    struct timespec time = {0, 100'000};
+    system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
+  }
+  return false;
+}
+
+void Lock::unlock() {
+  uint64_t seen = held_by_this_thread();
+  if (state_.compare_exchange_strong(seen, 0, std::memory_order_release)) return;
+  if ((seen & kForked) != 0) return;  // by the thread that forks: nobody else is let in
   state_.store(0, std::memory_order_release);
   wake();
 }

@@ -2,7 +2,8 @@
 // before any constructor has run.
 //
 // The thread that forks holds every lock of the library across the fork, and is let into them meanwhile (os/fork.h):
-// for it alone, lock() and unlock() then do nothing.
+// for it alone, lock() and unlock() then do nothing. A lock knows its holder, for a thread that forks in the handler of
+// a signal that came while it held the lock.
 #pragma once
 
 #include <atomic>
@@ -25,39 +26,39 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  void lock() {
-    if (!try_lock()) lock_slow();
-  }
+  void lock();
   bool try_lock() {
-    uint32_t expected = 0;
-    return state_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire);
+    uint64_t expected = 0;
+    return state_.compare_exchange_strong(expected, held_by_this_thread(), std::memory_order_acquire);
   }
-  void unlock() {
-    uint32_t expected = kHeld;
-    if (!state_.compare_exchange_strong(expected, 0, std::memory_order_release)) unlock_slow(expected);
-  }
+  void unlock();
 
  private:
   friend class Fork;
 
-  // The state is 0 where the lock is free, else kHeld and perhaps more.
-  static constexpr uint32_t kHeld = 1;
-  static constexpr uint32_t kSleepers = 2;  // threads may sleep until it is free
-  static constexpr uint32_t kForked = 4;    // held across a fork, by the thread that forks
+  // The state is 0 where the lock is free, else the holder's thread pointer and flags. Who sleeps compares the lower
+  // half alone, where the flags are.
+  static constexpr uint64_t kHeld = 1;
+  static constexpr uint64_t kSleepers = 2;  // threads may sleep until it is free
+  static constexpr uint64_t kForked = 4;    // held across a fork, by the thread that forks
+  static constexpr uint64_t kFlags = 7;     // a thread pointer is a multiple of 16
 
-  [[gnu::noinline]] void lock_slow();
-  [[gnu::noinline]] void unlock_slow(uint32_t state);
+  static uint64_t held_by_this_thread() { return reinterpret_cast<uint64_t>(__builtin_thread_pointer()) | kHeld; }
+
   void sleep();
   void wake();
 
   // For Fork.
+  bool is_mine() const { return (state_.load(std::memory_order_relaxed) & ~kFlags | kHeld) == held_by_this_thread(); }
+  // False where it is still held after so long.
+  bool lock_within_ms(int milliseconds);
   void keep_across_fork() { state_.fetch_or(kForked, std::memory_order_relaxed); }
   void let_go_after_fork();
   // In the child, where nobody sleeps on it.
   void reset_after_fork() { state_.store(0, std::memory_order_release); }
 
-  std::atomic<uint32_t> state_{0};
-  Lock* held_before_ = nullptr;  // of those held across a fork
+  std::atomic<uint64_t> state_{0};
+  Lock* before_ = nullptr;  // in one of Fork's lists
 };
 
 class Guard {

@@ -3,9 +3,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "stress/harness.h"
@@ -161,6 +165,115 @@ TEST(Fork, WhileTheArenaChanges) {
     }
     DEMAND(wait_for(child) == 0);
   }
+  stop = true;
+}
+
+// fork waits for the locks of stdio while it keeps ours, and whoever holds one of those allocates.
+TEST(Fork, WhileOthersAllocateInStdio) {
+  char name[] = "/tmp/annex-fork-XXXXXX";
+  const int file = mkstemp(name);
+  DEMAND(file >= 0);
+  const std::string line = std::string(100000, 'x') + '\n';
+  for (int i = 0; i < 4; ++i) DEMAND(write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+  close(file);
+  std::atomic<bool> stop{false};
+  {
+    Thread flusher([&] {
+      while (!stop) fflush(nullptr);
+    });
+    const auto read = [&] {
+      while (!stop) {
+        FILE* const stream = fopen(name, "r");
+        DEMAND(stream != nullptr);
+        char* text = nullptr;
+        std::size_t room = 0;
+        while (getline(&text, &room, stream) > 0) {
+        }
+        free(text);
+        fclose(stream);
+      }
+    };
+    Thread reader(read);
+    Thread other(read);
+    alarm(kHangGuard);
+    for (int i = 0; i < kForks; ++i) {
+      const pid_t child = fork();
+      DEMAND(child >= 0);
+      if (child == 0) {
+        const char* end = nullptr;
+        DEMAND(annex_heap_walk(in_order, &end) == 0);
+        Random random(static_cast<std::uint64_t>(i));
+        churn_spans(random, 20);
+        _exit(0);
+      }
+      ASSERT_EQ(wait_for(child), 0) << "fork " << i;
+    }
+    stop = true;
+  }
+  alarm(0);
+  unlink(name);
+}
+
+namespace {
+
+constexpr int kForksInHandler = 4 * kForks;
+std::atomic<int> forks_in_handler{0};
+std::atomic<bool> is_child{false};
+
+// In a while; not every so often, as a fork may take longer than that.
+void ask_for_signal() {
+  const struct itimerval once = {{0, 0}, {0, 300}};
+  setitimer(ITIMER_REAL, &once, nullptr);
+}
+
+void fork_in_handler(int) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kHangGuard);
+    is_child = true;
+    return;
+  }
+  DEMAND(child > 0);
+  DEMAND(wait_for(child) == 0);
+  if (++forks_in_handler < kForksInHandler) ask_for_signal();
+}
+
+// A signal comes every now and then to the thread that allocates, and forks. The child goes on with what the signal has
+// interrupted.
+void allocate_while_signals_fork() {
+  const auto before = signal(SIGALRM, fork_in_handler);
+  forks_in_handler = 0;
+  ask_for_signal();
+  Random random(3);
+  std::vector<void*> held(64);
+  int steps_in_child = 0;
+  while (forks_in_handler < kForksInHandler) {
+    void*& slot = held[random.below(held.size())];
+    annex_free(slot);
+    slot = opaque(annex_malloc(random.between(1, 200 * kKiB)));
+    DEMAND(slot != nullptr);
+    if (is_child && ++steps_in_child == 50) _exit(0);
+  }
+  for (void* slot : held) annex_free(slot);
+  signal(SIGALRM, before);
+}
+
+}  // namespace
+
+TEST(Fork, InAHandlerOfASignalInsideMalloc) { allocate_while_signals_fork(); }
+
+TEST(Fork, InAHandlerOfASignalBesideOtherThreads) {
+  sigset_t alarms;
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &alarms, nullptr);  // for the threads of the load alone
+  std::atomic<bool> stop{false};
+  Thread other([&] {
+    Random random(9);
+    while (!stop) churn_spans(random, 50);
+  });
+  pthread_sigmask(SIG_UNBLOCK, &alarms, nullptr);
+  allocate_while_signals_fork();
   stop = true;
 }
 
