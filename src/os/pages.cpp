@@ -109,12 +109,18 @@ char* room(size_t bytes, size_t alignment) {
 char* room_anywhere(size_t bytes, size_t alignment) {
   if (kRoomIsReserved) return room(bytes, alignment);
   if (bytes >= kHighest - kLowest) return nullptr;
-  // Reserved for a moment, to see that all of it is free. Under a limit that can't be had.
-  if (void* const free = reserve_anywhere(bytes, alignment)) {
-    unmap(free, bytes);
-    return static_cast<char*>(free);
+  constexpr int kTries = 8;
+  uintptr_t place = 0;
+  for (int i = 0; i < kTries; ++i) {
+    place = place_by_chance(bytes) & ~(alignment - 1);
+    // Reserved for a moment, to see that all of it is free: else the kernel takes another place, beside its own. Under
+    // a limit that can't be had.
+    const long mapped = map_addresses(place, bytes);
+    if (failed(mapped)) break;
+    unmap_between(static_cast<uintptr_t>(mapped), static_cast<uintptr_t>(mapped) + bytes);
+    if (static_cast<uintptr_t>(mapped) == place) break;
   }
-  return reinterpret_cast<char*>(place_by_chance(bytes) & ~(alignment - 1));
+  return reinterpret_cast<char*>(place);
 }
 
 namespace {
