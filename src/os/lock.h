@@ -49,7 +49,7 @@ class Lock {
   void wake();
 
   // For Fork.
-  bool is_mine() const { return (state_.load(std::memory_order_relaxed) & ~kFlags | kHeld) == held_by_this_thread(); }
+  bool is_mine() const { return ((state_.load(std::memory_order_relaxed) & ~kFlags) | kHeld) == held_by_this_thread(); }
   // False where it is still held after so long.
   bool lock_within_ms(int milliseconds);
   void keep_across_fork() { state_.fetch_or(kForked, std::memory_order_relaxed); }
