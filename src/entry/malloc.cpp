@@ -73,6 +73,9 @@ ANNEX_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t bytes
   Front::release(block, bytes, alignment);
 }
 
+// By a name that nobody stands before: solo.cpp asks whether calloc is this one.
+[[gnu::visibility("hidden")]] void* annex_own_calloc(size_t, size_t) noexcept __attribute__((alias("calloc")));
+
 // The names by which glibc's own parts, and programs that know it well, ask for these functions.
 ANNEX_EXPORT void* __libc_malloc(size_t) noexcept __attribute__((alias("malloc")));
 ANNEX_EXPORT void __libc_free(void*) noexcept __attribute__((alias("free")));

@@ -16,6 +16,9 @@
 #include "front/shared.h"
 #include "os/mallacc_markers.h"
 
+// This library's calloc, where it has one that bears the C library's name (entry/malloc.cpp).
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] void* annex_own_calloc(size_t, size_t) noexcept;
+
 namespace annex::front {
 
 constinit Alone alone;
@@ -30,14 +33,12 @@ bool order_is_known() {
   return minor >= 34 && minor <= 41;
 }
 
-// Whether libc's own allocations, such as that of a new thread's TLS vector, come to this library.
+// Whether libc's own allocations, such as that of a new thread's TLS vector, come to this library. Told by the address
+// and not by a call: who has a malloc of its own may not be ready for one before it begins (GNU Common Lisp is not). So
+// a program with fixed addresses that takes calloc's is counted among those in which another stands before it.
 bool libc_allocates_here() {
-  void* (*volatile get)(size_t, size_t) = calloc;
-  void (*volatile put)(void*) = free;
-  void* block = get(1, 1);
-  const bool here = arena_of(block) != nullptr;
-  put(block);
-  return here;
+  void* (*volatile bound)(size_t, size_t) noexcept = calloc;
+  return annex_own_calloc != nullptr && bound == annex_own_calloc;
 }
 
 // The fast paths are closed before the shared flavour begins, which may allocate while it does.
