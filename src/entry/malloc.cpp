@@ -43,12 +43,11 @@ ANNEX_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
   return entry::allocate_aligned(rounded, bytes);
 }
 
-// POSIX: the error is returned, errno and *result stay as they were.
+// The error is returned, and *result stays as it was; where memory is exhausted errno says so too, as in glibc: POSIX
+// leaves it open, and there are programs that look.
 ANNEX_EXPORT int posix_memalign(void** result, size_t alignment, size_t bytes) noexcept {
   if (!entry::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  const int saved = errno;
   void* block = entry::allocate_aligned(alignment, bytes);
-  errno = saved;
   if (block == nullptr) return ENOMEM;
   *result = block;
   return 0;

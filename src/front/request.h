@@ -14,8 +14,9 @@
 
 namespace annex::front {
 
-// The largest request that may succeed, as in glibc: differences of pointers must fit ptrdiff_t.
-inline constexpr size_t kMaxRequest = PTRDIFF_MAX - 2 * kHugePage;
+// The largest request that may succeed: a program has 47 bits of addresses. For larger ones, sizes that overflowed
+// among them, nothing that is kept free need be looked for.
+inline constexpr size_t kMaxRequest = size_t{1} << 47;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() {
   say_if_heap_limit_refused();

@@ -157,6 +157,20 @@ TEST_F(AnnexApi, PurgeLeavesBlocksAlone) {
   }
 }
 
+// What no address space has room for is refused before what is kept free is given back for it.
+TEST_F(AnnexApi, ImpossibleRequestsCostNothing) {
+  for (void* block : hold(3 * kMiB, 12 * kMiB)) free(block);
+  const annex_stats_t before = stats();
+  ASSERT_GT(before.dirty, 0u);
+  for (std::size_t bytes : {(std::size_t{1} << 47) + 1, std::size_t{1} << 50, kMaxObject}) {
+    EXPECT_EQ(opaque(malloc(bytes)), nullptr) << bytes;
+    EXPECT_EQ(opaque(calloc(bytes / 8 + 1, 8)), nullptr) << bytes;
+    EXPECT_EQ(opaque(memalign(4096, bytes)), nullptr) << bytes;
+  }
+  EXPECT_EQ(stats().dirty, before.dirty);
+  EXPECT_EQ(stats().purged_total, before.purged_total);
+}
+
 TEST_F(AnnexApi, WalkFindsEveryBlockOnceAndInOrder) {
   for (std::size_t bytes : {std::size_t{16}, std::size_t{100}, 3 * kKiB, 20 * kKiB, 300 * kKiB, 5 * kMiB}) {
     void* block = opaque(malloc(bytes));
