@@ -15,12 +15,13 @@ using namespace annex;
 
 namespace {
 
-// By glibc's meanings: arena and hblkhd (large blocks, each mapped by itself there, spans here) make up what was taken
-// from the system; of arena, uordblks is in use and fordblks free.
-struct mallinfo2 describe() {
-  const annex_stats_t stats = observe::gather();
+// By glibc's meanings: arena and hblkhd (hblks large blocks, each mapped by itself there, spans here) make up what was
+// taken from the system; of arena, uordblks is in use and fordblks free, in ordblks pieces.
+struct mallinfo2 describe(const observe::Statistics& stats) {
   struct mallinfo2 info = {};
   info.arena = stats.slabs + stats.dirty;
+  info.ordblks = stats.free_pieces;
+  info.hblks = stats.spans;
   info.hblkhd = stats.used_spans;
   info.uordblks = stats.used - stats.used_spans;
   info.fordblks = info.arena - info.uordblks;
@@ -34,13 +35,15 @@ int saturated(size_t value) { return value > INT_MAX ? INT_MAX : static_cast<int
 
 extern "C" {
 
-ANNEX_EXPORT struct mallinfo2 mallinfo2(void) noexcept { return describe(); }
+ANNEX_EXPORT struct mallinfo2 mallinfo2(void) noexcept { return describe(observe::gather()); }
 
 // The old form: its int fields stop at INT_MAX instead of wrapping.
 ANNEX_EXPORT struct mallinfo mallinfo(void) noexcept {
-  const struct mallinfo2 info = describe();
+  const struct mallinfo2 info = describe(observe::gather());
   struct mallinfo old = {};
   old.arena = saturated(info.arena);
+  old.ordblks = saturated(info.ordblks);
+  old.hblks = saturated(info.hblks);
   old.hblkhd = saturated(info.hblkhd);
   old.uordblks = saturated(info.uordblks);
   old.fordblks = saturated(info.fordblks);
@@ -65,15 +68,15 @@ ANNEX_EXPORT void malloc_stats(void) noexcept {
 
 ANNEX_EXPORT int malloc_info(int options, FILE* stream) noexcept {
   if (options != 0) return EINVAL;
-  const annex_stats_t stats = observe::gather();
+  const observe::Statistics stats = observe::gather();
+  const struct mallinfo2 info = describe(stats);
   fprintf(
       stream,
       "<malloc version=\"annex-%s\">\n<system type=\"current\" size=\"%zu\"/>\n<system type=\"max\" size=\"%zu\"/>\n"
-      "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n<total type=\"mmap\" count=\"0\" size=\"%zu\"/>\n</malloc>\n",
-      annex_version(), static_cast<size_t>(stats.slabs + stats.used_spans + stats.dirty),
-      static_cast<size_t>(stats.peak_in_use),
-      static_cast<size_t>(stats.slabs + stats.dirty - (stats.used - stats.used_spans)),
-      static_cast<size_t>(stats.used_spans));
+      "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n<total type=\"mmap\" count=\"%zu\" "
+      "size=\"%zu\"/>\n</malloc>\n",
+      annex_version(), info.arena + info.hblkhd, static_cast<size_t>(stats.peak_in_use), info.ordblks, info.fordblks,
+      info.hblks, info.hblkhd);
   return 0;
 }
 

@@ -43,9 +43,15 @@ constexpr Field kFields[] = {
 };
 
 int add_region(const annex_region* region, void* context) {
-  annex_stats_t* stats = static_cast<annex_stats_t*>(context);
-  if (region->kind == ANNEX_REGION_SLAB) stats->slabs += region->bytes;
-  if (region->kind == ANNEX_REGION_SPAN) stats->used_spans += region->block_size;
+  Statistics* stats = static_cast<Statistics*>(context);
+  if (region->kind == ANNEX_REGION_SLAB) {
+    stats->slabs += region->bytes;
+    stats->free_pieces += region->blocks - region->used;
+  }
+  if (region->kind == ANNEX_REGION_SPAN) {
+    stats->used_spans += region->block_size;
+    ++stats->spans;
+  }
   stats->used += region->used * region->block_size;
   return 0;
 }
@@ -74,8 +80,8 @@ int open_destination() {
 
 }  // namespace
 
-annex_stats_t gather() {
-  annex_stats_t stats = {};
+Statistics gather() {
+  Statistics stats = {};
   const front::HeapCounts counts = Front::count_heaps();
   stats.heaps = counts.heaps;
   stats.slab_refills = counts.refills;
@@ -84,6 +90,7 @@ annex_stats_t gather() {
   // All under one hold of the lock: what is freed between two would be counted as in use and as free.
   os::Guard guard(arena_lock);
   walk_locked(add_region, &stats);
+  for (const Granule* run = commitment.oldest; run != nullptr; run = run->age.newer) ++stats.free_pieces;
   stats.reserved = commitment.committed;
   stats.committed = commitment.committed;
   stats.metadata = commitment.metadata;

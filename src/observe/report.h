@@ -8,7 +8,12 @@
 
 namespace annex::observe {
 
-annex_stats_t gather();
+// With what the C library's calls tell beside it.
+struct Statistics : annex_stats_t {
+  uint64_t spans;
+  uint64_t free_pieces;  // of slabs + dirty - (used - used_spans): blocks of slabs, and dirty runs
+};
+Statistics gather();
 
 void as_json(const annex_stats_t& stats, os::Text& text);
 void as_text(const annex_stats_t& stats, os::Text& text);

@@ -1,6 +1,8 @@
 // The heap walk: see walk.h.
 #include "observe/walk.h"
 
+#include <algorithm>
+
 #include "core/arena.h"
 
 namespace annex::observe {
@@ -18,8 +20,9 @@ namespace {
       region.kind = ANNEX_REGION_SLAB;
       region.block_size = block_size(head->size_class);
       region.blocks = slab_capacity(head->size_class);
-      region.used =
-          static_cast<uint16_t>(head->used_after + head->countdown);  // as used_of, which the sanitizer watches
+      // As used_of, which the sanitizer watches. While its owner changes the one and then the other, the sum is
+      // neither's.
+      region.used = std::min<size_t>(static_cast<uint16_t>(head->used_after + head->countdown), region.blocks);
       break;
     case Kind::kNoBytes:
       *granules = head->length;
