@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "core/arena.h"
@@ -29,6 +30,17 @@ inline void* allocate_array(size_t count, size_t bytes) {
 // `alignment` is a power of two.
 inline void* allocate_aligned(size_t alignment, size_t bytes) {
   return alignment <= kMinAlignment ? Front::allocate(bytes) : Front::allocate_aligned(alignment, bytes);
+}
+
+// memalign, as glibc's: an alignment that is no power of two is rounded up to the next one.
+inline void* allocate_rounded(size_t alignment, size_t bytes) {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  size_t rounded = kMinAlignment;
+  while (rounded < alignment) rounded *= 2;
+  return allocate_aligned(rounded, bytes);
 }
 
 // aligned_alloc as C23 and glibc 2.38 have it.

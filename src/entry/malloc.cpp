@@ -2,11 +2,11 @@
 // so that no program gets a block from one allocator and gives it to another.
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 
 #include "entry/family.h"
 #include "entry/lifetime.h"
 #include "entry/visibility.h"
+#include "os/libc_version.h"
 #include "os/pages.h"
 
 using namespace annex;
@@ -28,19 +28,20 @@ ANNEX_EXPORT void* reallocarray(void* block, size_t count, size_t bytes) noexcep
   return realloc_of_the_process(block, total);
 }
 
+// As the process's C library: before 2.38 glibc's was memalign. (musl's takes 0 for an alignment, too.)
 ANNEX_EXPORT void* aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  if (!entry::is_power_of_two(alignment)) [[unlikely]] {
+#ifdef __GLIBC__
+    if (os::glibc_minor() < 38) return entry::allocate_rounded(alignment, bytes);
+#else
+    if (alignment == 0) return Front::allocate(bytes);
+#endif
+  }
   return entry::allocate_aligned_checked(alignment, bytes);
 }
 
-// As glibc: an alignment that is no power of two is rounded up to the next one.
 ANNEX_EXPORT void* memalign(size_t alignment, size_t bytes) noexcept {
-  if (alignment > SIZE_MAX / 2 + 1) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  size_t rounded = kMinAlignment;
-  while (rounded < alignment) rounded *= 2;
-  return entry::allocate_aligned(rounded, bytes);
+  return entry::allocate_rounded(alignment, bytes);
 }
 
 // The error is returned, and *result stays as it was; where memory is exhausted errno says so too, as in glibc: POSIX

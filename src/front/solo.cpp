@@ -1,7 +1,6 @@
 // Solo: see solo.h.
 #include "front/solo.h"
 
-#include <gnu/libc-version.h>
 #include <sys/single_threaded.h>
 
 #include <cstdlib>
@@ -14,7 +13,10 @@
 #include "core/span.h"
 #include "front/request.h"
 #include "front/shared.h"
+#include "os/libc_version.h"
 #include "os/mallacc_markers.h"
+#include "os/message.h"
+#include "os/options.h"
 
 // This library's calloc, where it has one that bears the C library's name (entry/malloc.cpp).
 extern "C" [[gnu::weak, gnu::visibility("hidden")]] void* annex_own_calloc(size_t, size_t) noexcept;
@@ -25,12 +27,11 @@ constinit Alone alone;
 
 namespace {
 
-// glibc 2.34 merged the thread library into libc and set the order that solo.h relies on.
+// glibc 2.34 merged the thread library into libc and set the order that solo.h relies on. It is in no documentation,
+// and to try it takes a thread: so it has been read in the sources (nptl/pthread_create.c, elf/dl-tls.c) up to 2.43.
 bool order_is_known() {
-  const char* version = gnu_get_libc_version();
-  if (strncmp(version, "2.", 2) != 0) return false;
-  const int minor = atoi(version + 2);
-  return minor >= 34 && minor <= 41;
+  const unsigned minor = os::glibc_minor();
+  return minor >= 34 && minor <= 43;
 }
 
 // Whether libc's own allocations, such as that of a new thread's TLS vector, come to this library. Told by the address
@@ -39,6 +40,10 @@ bool order_is_known() {
 bool libc_allocates_here() {
   void* (*volatile bound)(size_t, size_t) noexcept = calloc;
   return annex_own_calloc != nullptr && bound == annex_own_calloc;
+}
+
+void say_why_not(const char* why) {
+  if (os::options.verbose) os::warn("solo goes the slower way that it has with several threads: ", why);
 }
 
 // The fast paths are closed before the shared flavour begins, which may allocate while it does.
@@ -53,7 +58,11 @@ void hand_over() {
   if (alone.over) return false;
   if (alone.heap == nullptr) {
     if (!set_up()) return false;
-    if (order_is_known()) alone.heap = Shared::claim_first_heap(alone.free);
+    if (order_is_known()) {
+      alone.heap = Shared::claim_first_heap(alone.free);
+    } else {
+      say_why_not("a C library in which it can't be told when the second thread starts");
+    }
   }
   if (alone.heap == nullptr || !__libc_single_threaded) {
     hand_over();
@@ -142,7 +151,9 @@ bool Solo::resize(Granule* span, size_t bytes) { return resize_span_in_place(spa
 HeapCounts Solo::count_heaps() { return Shared::count_heaps(); }
 
 void Solo::start() {
-  if (!libc_allocates_here() && is_alone()) hand_over();
+  if (libc_allocates_here() || !is_alone()) return;
+  say_why_not("libc's own allocations don't come here, as where it is loaded late");
+  hand_over();
 }
 
 void Solo::hold_locks_for_fork() { Shared::hold_locks_for_fork(); }

@@ -5,8 +5,8 @@
 // nothing. Before libc lets a second thread run it clears __libc_single_threaded and then allocates the new thread's
 // vector of thread-local storage with our calloc; calloc looks at the flag, and closes the fast paths for good by
 // taking away what they live on: the free lists move to the heap, and no pointer lies behind `start`. With a C library
-// in which that order is not known to hold (it does in glibc 2.34 to 2.41), or where libc's calloc is not ours (the
-// library was loaded late, for its annex_ functions), they are closed from the start.
+// in which that order is not known to hold (it does in glibc 2.34 to 2.43), or where libc's calloc is not ours (the
+// library was loaded late, for its annex_ functions), they are closed from the start; ANNEX_VERBOSE=1 says so.
 #pragma once
 
 #include <cstddef>

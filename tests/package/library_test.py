@@ -25,18 +25,19 @@ PUBLIC = re.compile(r"(ANNEX_[0-9.]+|annex_\w+|__libc_\w+|__posix_memalign|_Zn[w
 # What the libraries call, and when (docs/architecture.md, "What is called of the C library"). With a lock held, or while
 # a thread's lists are being changed, only those that the compiler itself calls.
 BY_THE_COMPILER = "memcmp memcpy memmove memset __tls_get_addr __errno_location".split()
-AT_START = "environ __environ __register_atfork getauxval sigaction gnu_get_libc_version strtol".split()
+AT_START = "environ __environ __register_atfork getauxval sigaction".split()
 OF_THE_ENVIRONMENT = "strchr strcmp strcpy strcspn strlen strncmp strrchr strspn".split()
 OF_HELPER_THREADS = """pthread_attr_destroy pthread_attr_init pthread_attr_setstacksize pthread_create pthread_join
 pthread_setcancelstate pthread_sigmask pthread_tryjoin_np sigemptyset sigfillset""".split()
 OF_THREADS = "pthread_key_create pthread_key_delete pthread_setspecific __libc_single_threaded".split()
 OF_FORK = "_IO_list_lock _IO_list_resetlock _IO_list_unlock".split()
+OF_ALIGNED_ALLOC = ["gnu_get_libc_version"]  # and of solo's start
 OF_REPORTS = "backtrace backtrace_symbols_fd fprintf getpid raise".split()
 OF_CPP = "dlsym __gxx_personality_v0 __cxa_begin_catch __cxa_end_catch _ZSt15get_new_handlerv _ZSt17__throw_bad_allocv"
 OF_THE_LINKER = "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize __gmon_start__".split()
 IMPORTS = set(
-    BY_THE_COMPILER + AT_START + OF_THE_ENVIRONMENT + OF_HELPER_THREADS + OF_THREADS + OF_FORK + OF_REPORTS + OF_CPP.split()
-    + OF_THE_LINKER
+    BY_THE_COMPILER + AT_START + OF_THE_ENVIRONMENT + OF_HELPER_THREADS + OF_THREADS + OF_FORK + OF_ALIGNED_ALLOC
+    + OF_REPORTS + OF_CPP.split() + OF_THE_LINKER
 )
 
 
