@@ -45,7 +45,7 @@ typedef struct annex_stats_t {
   uint64_t dirty;       /* free, not yet given back to the system */
   uint64_t peak_in_use; /* largest value that slabs + used_spans has had */
   uint64_t purged_total;    /* given back to the system so far */
-  uint64_t huge_page_bytes; /* for which huge pages were asked */
+  uint64_t huge_page_bytes; /* of committed, for which huge pages are asked */
   uint64_t heaps;           /* count: heaps made so far (one per concurrent thread) */
   uint64_t arenas;          /* count */
   uint64_t slab_refills;    /* count: slow paths of malloc so far */

@@ -119,6 +119,8 @@ class Arena {
   bool take_following(Granule* end, uint32_t granules, bool huge_pages, bool* clean);
   // A run that is clean gets huge pages when it is touched.
   void advise_huge(Granule* fresh, uint32_t granules);
+  // The pages of a run, of this arena or another, have been moved to one of this arena's, and with them the advice.
+  void note_moved(const Granule* from, const Granule* to, uint32_t granules);
   // Takes the end of a dirty run out, to be given back and then put_clean.
   Granule* take_for_purge(Granule* run, uint32_t granules);
   // Gives the memory back that holds the metadata inside the free run of which this is the head.
@@ -137,6 +139,10 @@ class Arena {
   Granule* unmap_clean(Granule* run);
   bool uncommit(uint32_t from);
   bool give_addresses(char* start, size_t bytes);
+  bool note_huge_up_to(uint32_t end);
+  bool is_huge(size_t granule) const;
+  void set_huge(size_t from, size_t to, bool huge);
+  void forget_huge(const char* start, size_t bytes);
   Granule* run_before(Granule* head, FreeState state) const;
   Granule* run_after(Granule* head, uint32_t granules, FreeState state) const;
   Granule* run_ending_at_frontier() const;
@@ -154,6 +160,8 @@ class Arena {
   uint32_t committed_ = 0;             // granules readable and writable: frontier_ <= committed_
   size_t metadata_committed_ = 0;      // bytes; read without the lock
   bool blocked_ = false;               // something else is mapped where it would grow
+  uint32_t huge_noted_ = 0;            // so many granules have bits in huge_
+  uint64_t* huge_ = nullptr;           // a bit for each granule that is mapped with huge pages asked for
   RunBins bins_[3];                    // by state
 };
 

@@ -95,6 +95,7 @@ uint32_t fill(Arena& arena, Granule* part, uint32_t granules) {
   uint32_t at = 0;
   for (const Source* source = sources.data(); source < sources.data() + count; at += source->granules, ++source) {
     if (at < moved) {
+      arena.note_moved(source->run, part + at, source->granules);
       arena.put_clean(source->run, source->granules);
     } else {
       arena.put_dirty(source->run, source->granules, now);

@@ -210,12 +210,13 @@ Granule* take_unmarked(uint32_t granules, Purpose purpose, size_t used, bool* cl
   const auto from_unmapped = [=](Arena& arena) { return arena.take_unmapped(granules); };
   const auto untouched = [&](bool huge) {
     *clean = true;
-    if (Granule* run = first_arena_that(from_clean)) {
+    const auto advised = [=](Granule* run) {
       if (huge && granules >= kGranulesPerHugePage) arena_of(run)->advise_huge(run, granules);
       return run;
-    }
+    };
+    if (Granule* run = first_arena_that(from_clean)) return advised(run);
     if (purpose != Purpose::kSpan) note_fresh_slabs();
-    if (Granule* run = first_arena_that(from_unmapped)) return run;
+    if (Granule* run = first_arena_that(from_unmapped)) return advised(run);
     return first_arena_that([=](Arena& arena) { return arena.take_frontier(granules, huge); });
   };
   if (purpose == Purpose::kFirstSlab && first_slabs_want_clean_memory()) {
@@ -473,11 +474,12 @@ void give_without_tail(Granule* head) {
 
 }  // namespace
 
-void give_span_run(Granule* head, bool clean) {
+void give_span_run(Granule* head, bool clean, const Granule* moved_to) {
   uint32_t granules = head->length;
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   os::Guard guard(arena_lock);
   note_span_gone(head, start_of(head), clean);
+  if (moved_to != nullptr) arena_of(moved_to)->note_moved(head, moved_to, granules);
   if (!has_tail(head)) return give_without_tail(head);
   head = rejoin_guards(head, &granules);
   if (clean) return put_clean(head, granules, Purpose::kSpan);

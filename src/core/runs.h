@@ -38,10 +38,10 @@ Granule* take_span_run(uint32_t granules, uint32_t alignment, size_t bytes, bool
 Granule* take_span_run_to_move_into(uint32_t kept, uint32_t granules, size_t bytes);
 
 // Take a run back, for which the caller holds nothing any more; it becomes dirty. A span's is `clean` where it reads as
-// zero and holds no memory (its pages have been moved away).
+// zero and holds no memory: its pages may have been moved, all of them, to another run's start.
 void give_slab_run(Granule* head);
 void give_spares(Granule* spares);
-void give_span_run(Granule* head, bool clean);
+void give_span_run(Granule* head, bool clean, const Granule* moved_to = nullptr);
 
 // For who frees without giving a run: what is due goes back, as for a run of so many bytes, unless the arena is busy.
 void give_back_some(size_t bytes);

@@ -54,7 +54,7 @@ void* move_span(Granule* from, size_t bytes) {
     free_span(to);
     return nullptr;
   }
-  give_span_run(from, true);
+  give_span_run(from, true, to);
   return start_of(to);
 }
 

@@ -1,7 +1,9 @@
 // annex.h: statistics, purge, heap walk and ownership, as their comments promise.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -104,6 +106,81 @@ TEST_F(AnnexApi, StatsAddUp) {
   EXPECT_LE(after.used_spans, now.used_spans - 16 * kMiB);
   EXPECT_LE(after.used, now.used - 16 * kMiB);
   EXPECT_GE(after.peak_in_use, now.slabs + now.used_spans);
+}
+
+namespace {
+
+// Of the addresses for which the kernel has noted that huge pages are wanted, whole granules of 64 KiB.
+std::uint64_t huge_bytes_of_the_kernel() {
+  static char line[256];  // fgets and setvbuf: without allocating
+  static char buffer[4096];
+  std::FILE* const maps = std::fopen("/proc/self/smaps", "r");
+  if (maps == nullptr) return 0;
+  std::setvbuf(maps, buffer, _IOFBF, sizeof buffer);
+  std::uint64_t total = 0;
+  unsigned long from = 0, to = 0;
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    unsigned long a = 0, b = 0;
+    if (std::sscanf(line, "%lx-%lx ", &a, &b) == 2) from = a, to = b;
+    if (std::strncmp(line, "VmFlags:", 8) == 0 && std::strstr(line, " hg") != nullptr) {
+      total += to / (64 * kKiB) * (64 * kKiB) - from;
+    }
+  }
+  std::fclose(maps);
+  return total;
+}
+
+// What the library says, which a support thread may change while the kernel is asked.
+bool as_the_kernel_says() {
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::uint64_t before = stats().huge_page_bytes;
+    const std::uint64_t kernel = huge_bytes_of_the_kernel();
+    const annex_stats_t after = stats();
+    if (before != after.huge_page_bytes) continue;
+    if (after.huge_page_bytes > after.committed) return false;
+    if (after.huge_page_bytes == kernel) return true;
+    // Freed spans that are unreadable meanwhile lose the advice unseen.
+    if (flavour() == Flavour::kHardened) return after.huge_page_bytes >= kernel;
+    std::fprintf(stderr, "%zu KiB, the kernel says %zu\n", static_cast<std::size_t>(before / kKiB),
+                 static_cast<std::size_t>(kernel / kKiB));
+    return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(huge_page_bytes) {
+  const std::uint64_t before = stats().huge_page_bytes;
+  for (int round = 0; round < 20; ++round) {
+    char* block = static_cast<char*>(opaque(malloc(64 * kMiB)));
+    SCENARIO_CHECK(block != nullptr);
+    *block = 1;
+    SCENARIO_CHECK(stats().huge_page_bytes >= 62 * kMiB);
+    SCENARIO_CHECK(as_the_kernel_says());
+    void* const beside = opaque(malloc(3 * kMiB + round * 70 * kKiB));
+    block = static_cast<char*>(opaque(realloc(block, 100 * kMiB)));  // perhaps moved
+    SCENARIO_CHECK(block != nullptr && *block == 1);
+    SCENARIO_CHECK(as_the_kernel_says());
+    free(block);
+    SCENARIO_CHECK(as_the_kernel_says());
+    if (round % 2 == 0) annex_purge();
+    SCENARIO_CHECK(as_the_kernel_says());
+    free(beside);
+  }
+  annex_purge();
+  SCENARIO_CHECK(as_the_kernel_says());
+  SCENARIO_CHECK(stats().huge_page_bytes <= before + 6 * kMiB);
+  return 0;
+}
+
+TEST_F(AnnexApi, HugePageBytesAreWhatTheyAreNow) {
+  if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0) GTEST_SKIP() << "no huge pages here";
+  Launch launch;
+  launch.scenario = "huge_page_bytes";
+  launch.environment = {{"ANNEX_HUGE_PAGES", "always"}};
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
 }
 
 TEST_F(AnnexApi, JsonCarriesTheStats) {
