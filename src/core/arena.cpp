@@ -495,6 +495,18 @@ bool Arena::map_tail(Granule* span) {
   return true;
 }
 
+// --- beside the arenas -----------------------------------------------------------------------------------------------
+
+void* map_metadata(size_t bytes) {
+  bytes = round_up(bytes, os::page_size());
+  void* const fresh = os::map(bytes);
+  if (fresh == nullptr) return nullptr;
+  os::Guard guard(arena_lock);
+  commitment.committed += bytes;
+  commitment.metadata += bytes;
+  return fresh;
+}
+
 // --- of all arenas ---------------------------------------------------------------------------------------------------
 
 namespace {

@@ -172,9 +172,11 @@ void widen(Client* client, SizeClass c) {
   const size_t share = commitment.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
   const size_t more = 2 * (limit - magazine->room()) * block_size(c);  // in two stacks
   if (more == 0 || client->widened + more > share) return;
+  void**& slots = client->wide_slots[c];
+  if (slots == nullptr) slots = static_cast<void**>(map_metadata(support::wide_slots_bytes(c)));
+  if (slots == nullptr) return;
   client->widened += more;
-  const size_t from = support::kSlotsFrom<support::widest_limit>[c] + 1;
-  magazine->move(client->wide_slots[0] + from, client->wide_slots[1] + from, limit);
+  magazine->move(slots + 1, slots + 1 + support::widest_limit(c) + 1, limit);
 }
 
 support::Batch next_batch(Client* client, SizeClass c) {

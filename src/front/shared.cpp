@@ -99,7 +99,7 @@ ThreadHeap* new_heap() {
   static constinit size_t room_left = 0;
   if (room_left < sizeof(ThreadHeap)) {
     constexpr size_t kRoom = 64 * 1024;
-    void* fresh = os::map(kRoom);
+    void* fresh = map_metadata(kRoom);
     if (fresh == nullptr) return nullptr;
     room = static_cast<char*>(fresh);
     room_left = kRoom;

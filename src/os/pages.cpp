@@ -154,7 +154,10 @@ bool huge_pages_come_unasked() {
 
 void* map(size_t bytes) {
   const long mapped = map_memory(0, bytes, PROT_READ | PROT_WRITE | added_protection);
-  return failed(mapped) ? nullptr : reinterpret_cast<void*>(mapped);
+  if (failed(mapped)) return nullptr;
+  void* const start = reinterpret_cast<void*>(mapped);
+  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);  // the kernel joins small mappings side by side
+  return start;
 }
 
 bool unmap(void* start, size_t bytes) { return system_call(SYS_munmap, as_long(start), static_cast<long>(bytes)) == 0; }

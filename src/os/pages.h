@@ -26,7 +26,7 @@ bool commit(void* start, size_t bytes);
 // (os/memory_tags.h).
 void commit_also_with(int protection);
 
-// Readable, writable, zero, wherever the kernel has room; nullptr when it refuses.
+// Readable, writable, zero, of small pages, wherever the kernel has room; nullptr when it refuses.
 void* map(size_t bytes);
 bool unmap(void* start, size_t bytes);
 

@@ -60,10 +60,10 @@ struct Client : Magazines {
   Client* next_pooled = nullptr;                                // under the support core's lock
   Client* next_of_all = nullptr;                                // constant once published
 
-  // Of the magazines' two stacks, and of wide ones. The usual ones stand close together: a small program's take a few
-  // pages.
+  // Of the magazines' two stacks. They stand close together: a small program's take a few pages.
   alignas(64) void* slots[2][kSlotsFrom<usual_limit>[kClasses]];
-  void* wide_slots[2][kSlotsFrom<widest_limit>[kClasses]];
+  // Of a class's wide ones, mapped when the thread first widens it: for all classes they take 1.5 MiB.
+  void** wide_slots[kClasses];
 
   void note_activity() { activity.store(++activities, std::memory_order_release); }
 };

@@ -108,6 +108,9 @@ inline constexpr auto kSlotsFrom = [] {
   return from;
 }();
 
+// Of a class's two wide stacks, each with a slot with no block in front.
+constexpr size_t wide_slots_bytes(SizeClass c) { return 2 * (1 + widest_limit(c)) * sizeof(void*); }
+
 // One for each tag of the class map; tag 0's is closed for good.
 struct Magazines {
   Magazine all[kClasses + 1];

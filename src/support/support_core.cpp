@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "core/arena.h"
 #include "core/block.h"
 #include "core/commitment.h"
 #include "core/span.h"
 #include "os/fork.h"
 #include "os/forking.h"
-#include "os/pages.h"
 
 namespace annex::support {
 
@@ -30,10 +30,8 @@ uint32_t target_limit(const Client* client, SizeClass c) {
 uint32_t largest_batch(SizeClass c, uint32_t target) { return std::max(batch_of(c), target / 2); }
 
 Client* new_client() {
-  const size_t bytes = (sizeof(Client) + os::page_size() - 1) & ~(os::page_size() - 1);
-  void* room = os::map(bytes);
+  void* room = map_metadata(sizeof(Client));
   if (room == nullptr) return nullptr;
-  os::advise_huge(room, bytes, false);
   // Fresh pages are zero, and so is most of a new client: constructing it would touch all of them.
   Client* client = static_cast<Client*>(room);
   for (SizeClass c = 0; c < kClasses; ++c) client->close(c);

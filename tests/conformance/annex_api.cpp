@@ -1,5 +1,6 @@
 // annex.h: statistics, purge, heap walk and ownership, as their comments promise.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -106,6 +107,56 @@ TEST_F(AnnexApi, StatsAddUp) {
   EXPECT_LE(after.used_spans, now.used_spans - 16 * kMiB);
   EXPECT_LE(after.used, now.used - 16 * kMiB);
   EXPECT_GE(after.peak_in_use, now.slabs + now.used_spans);
+}
+
+namespace {
+
+// What the kernel counts as the process's own writable memory, touched or not; stacks and what was mapped too.
+std::uint64_t data_bytes() { return statm_bytes(5); }
+
+constexpr std::size_t kSleepers = 200;
+pthread_barrier_t all_there, all_seen;
+
+void* sleep_with_a_block(void*) {
+  void* const block = opaque(malloc(100));
+  pthread_barrier_wait(&all_there);
+  pthread_barrier_wait(&all_seen);
+  free(block);
+  return nullptr;
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(committed_by_threads) {
+  constexpr std::size_t kStack = 64 * kKiB;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_barrier_init(&all_there, nullptr, kSleepers + 1);
+  pthread_barrier_init(&all_seen, nullptr, kSleepers + 1);
+  const std::uint64_t committed_before = stats().committed;
+  const std::uint64_t data_before = data_bytes();
+  pthread_t threads[kSleepers];
+  for (pthread_t& thread : threads) {
+    SCENARIO_CHECK(pthread_create(&thread, &attributes, sleep_with_a_block, nullptr) == 0);
+  }
+  pthread_barrier_wait(&all_there);
+  const std::uint64_t committed = (stats().committed - committed_before) / kSleepers;
+  const std::uint64_t data = (data_bytes() - data_before) / kSleepers;
+  pthread_barrier_wait(&all_seen);
+  for (pthread_t& thread : threads) pthread_join(thread, nullptr);
+  std::fprintf(stderr, "of each thread: %zu bytes committed, %zu of VmData\n", static_cast<std::size_t>(committed),
+               static_cast<std::size_t>(data));
+  SCENARIO_CHECK(committed <= 256 * kKiB);
+  SCENARIO_CHECK(data <= committed + kStack + 16 * kKiB);  // a guard, and what libc has for each
+  return 0;
+}
+
+TEST_F(AnnexApi, ThreadsCommitLittleAndAllOfItCounts) {
+  Launch launch;
+  launch.scenario = "committed_by_threads";
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
 }
 
 namespace {
