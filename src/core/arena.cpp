@@ -500,10 +500,7 @@ bool Arena::map_tail(Granule* span) {
 void* map_metadata(size_t bytes) {
   bytes = round_up(bytes, os::page_size());
   void* const fresh = os::map(bytes);
-  if (fresh == nullptr) return nullptr;
-  os::Guard guard(arena_lock);
-  commitment.committed += bytes;
-  commitment.metadata += bytes;
+  if (fresh != nullptr) commitment.beside.fetch_add(bytes, std::memory_order_relaxed);
   return fresh;
 }
 

@@ -190,7 +190,7 @@ extern constinit Arena arenas[kMaxArenas];
 extern constinit uint32_t arena_count;  // grows under the lock; read with acquire
 
 // Memory for what else the library keeps in its books, wherever there is room: as os::map() has it, and counted. Takes
-// the lock.
+// no lock.
 void* map_metadata(size_t bytes);
 
 // The arena and the metadata of an address; nullptr for an address in no arena.

@@ -63,7 +63,7 @@ class Gauge {
   size_t bytes_ = 0;
 };
 
-// Under the arena lock, except `touched` and `dirty`.
+// Under the arena lock, except `touched`, `dirty` and `beside`.
 struct Commitment {
   size_t committed = 0;
   size_t metadata = 0;
@@ -89,6 +89,7 @@ struct Commitment {
   alignas(64) size_t peak = 0;
   std::atomic<bool> growth_left{false};    // to a keeper: the growth rule
   std::atomic<bool> purger_wanted{false};  // and not started yet: read on every slow path of malloc
+  std::atomic<size_t> beside{0};  // metadata that is mapped without the lock; neither in metadata nor committed
 };
 extern constinit Commitment commitment;
 

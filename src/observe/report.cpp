@@ -91,9 +91,9 @@ Statistics gather() {
   os::Guard guard(arena_lock);
   walk_locked(add_region, &stats);
   for (const Granule* run = commitment.oldest; run != nullptr; run = run->age.newer) ++stats.free_pieces;
-  stats.reserved = commitment.committed;
-  stats.committed = commitment.committed;
-  stats.metadata = commitment.metadata;
+  const size_t beside = commitment.beside.load(std::memory_order_relaxed);
+  stats.reserved = stats.committed = commitment.committed + beside;
+  stats.metadata = commitment.metadata + beside;
   stats.dirty = commitment.dirty;
   stats.peak_in_use = commitment.peak;
   stats.purged_total = commitment.purged_total;

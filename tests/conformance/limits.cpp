@@ -181,6 +181,20 @@ TEST(Limits, FailingTakesNoAddresses) {
   expect_success("failing_takes_no_addresses");
 }
 
+// Under a limit on what is writable the library's own books are small, too.
+ANNEX_SCENARIO(half_a_megabyte_of_blocks) {
+  for (std::size_t total = 0; total < kMiB / 2; total += 1000) SCENARIO_CHECK(opaque(malloc(1000)) != nullptr);
+  return 0;
+}
+
+TEST(Limits, AProcessOfFiveMegabytesStarts) {
+  Launch launch;
+  launch.scenario = "half_a_megabyte_of_blocks";
+  launch.data = 5000 * kKiB;  // ulimit -d 5000
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
+
 // A small ANNEX_RESERVE is no limit.
 ANNEX_SCENARIO(a_gigabyte_of_blocks) {
   for (std::size_t total = 0; total < 1024 * kMiB; total += 30000) SCENARIO_CHECK(opaque(malloc(30000)) != nullptr);

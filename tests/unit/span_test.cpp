@@ -70,6 +70,15 @@ bool pages_can_be_moved() {
   return to != nullptr;
 }
 
+TEST(Span, MovesPagesHoweverManyAddressesAreInUse) {
+  if (!pages_can_be_moved()) GTEST_SKIP() << "this kernel can't move pages and keep the range";
+  bool zero = false;
+  void* const large = allocate_span(size_t{40} << 30, 1, &zero);  // nobody touches it
+  if (large == nullptr) GTEST_SKIP() << "so many addresses can't be had here";
+  EXPECT_TRUE(pages_can_be_moved());
+  free_span(block_or_die(large));
+}
+
 TEST(Span, MovesPages) {
   if (!pages_can_be_moved()) GTEST_SKIP() << "this kernel can't move pages and keep the range";
   for (const size_t bytes : {2 * kHugePage, 2 * kHugePage + 5 * kGranule, 3 * kHugePage - 4096}) {
