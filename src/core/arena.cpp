@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
-#include <cstring>
 
 #include "core/chance.h"
 #include "core/commitment.h"
@@ -331,68 +329,6 @@ bool Arena::take_following(Granule* end, uint32_t granules, bool huge_pages, boo
   return true;
 }
 
-// --- huge pages ------------------------------------------------------------------------------------------------------
-
-// Room for the bits of all granules before the frontier to come; false where there is none.
-bool Arena::note_huge_up_to(uint32_t end) {
-  constexpr size_t kGranulesPerByte = 8;
-  if (end <= huge_noted_) return true;
-  const size_t before = huge_noted_ / kGranulesPerByte;
-  const size_t bytes = round_up(std::max<size_t>(2 * before, end / kGranulesPerByte + 1), os::page_size());
-  uint64_t* const words = static_cast<uint64_t*>(os::map(bytes));
-  if (words == nullptr) return false;
-  if (huge_ != nullptr) {
-    memcpy(words, huge_, before);
-    os::unmap(huge_, before);
-  }
-  huge_ = words;
-  huge_noted_ = static_cast<uint32_t>(bytes * kGranulesPerByte);
-  commitment.committed += bytes - before;
-  commitment.metadata += bytes - before;
-  return true;
-}
-
-bool Arena::is_huge(size_t granule) const {
-  return granule < huge_noted_ && (huge_[granule / 64] >> (granule % 64) & 1) != 0;
-}
-
-void Arena::set_huge(size_t from, size_t to, bool huge) {
-  to = std::min<size_t>(to, huge_noted_);
-  for (size_t at = from, next; at < to; at = next) {
-    next = std::min(round_down<size_t>(at, 64) + 64, to);
-    const uint64_t bits = ~uint64_t{0} >> (64 - (next - at)) << (at % 64);
-    uint64_t& word = huge_[at / 64];
-    const size_t before = static_cast<size_t>(std::popcount(word));
-    word = huge ? word | bits : word & ~bits;
-    commitment.huge += (static_cast<size_t>(std::popcount(word)) - before) * kGranule;  // or less, modulo 2^64
-  }
-}
-
-// What can't be put down in the books is not asked for.
-void Arena::advise_huge(Granule* fresh, uint32_t granules) {
-  const uint32_t at = static_cast<uint32_t>(fresh - metadata_);
-  if (!note_huge_up_to(at + granules)) return;
-  os::advise_huge(start_of(fresh), size_t{granules} * kGranule, true);
-  set_huge(at, at + granules, true);
-}
-
-void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules) {
-  const Arena& source = *arena_of(from);
-  const size_t source_at = static_cast<size_t>(from - source.metadata_);
-  const size_t at = static_cast<size_t>(to - metadata_);
-  for (uint32_t i = 0; i < granules; ++i) {
-    const bool huge = source.is_huge(source_at + i);
-    if (huge && !note_huge_up_to(static_cast<uint32_t>(at + i + 1))) return;
-    set_huge(at + i, at + i + 1, huge);
-  }
-}
-
-// The addresses have been given back, and the advice with them.
-void Arena::forget_huge(const char* start, size_t bytes) {
-  const size_t from = static_cast<size_t>(start - start_);
-  set_huge(from / kGranule, round_up(from + bytes, kGranule) / kGranule, false);
-}
-
 // --- giving back -----------------------------------------------------------------------------------------------------
 
 // Only the head and the last granule of a free run are read.
@@ -436,7 +372,7 @@ void Arena::trim() {
 bool Arena::give_addresses(char* start, size_t bytes) {
   if (!os::unmap_at(start, bytes)) return false;
   commitment.committed -= bytes;
-  forget_huge(start, bytes);
+  if (huge_noted_ > 0) forget_huge(start, bytes);
   return true;
 }
 
@@ -450,7 +386,7 @@ bool Arena::uncommit(uint32_t from) {
 
 Granule* Arena::put_unmapped(Granule* run, uint32_t granules, size_t bytes) {
   commitment.committed -= bytes;
-  forget_huge(start_of(run), size_t{granules} * kGranule);
+  if (huge_noted_ > 0) forget_huge(start_of(run), size_t{granules} * kGranule);
   return put(run, granules, FreeState::kUnmapped);
 }
 
