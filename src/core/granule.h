@@ -27,6 +27,7 @@
 #include <cstdint>
 
 #include "core/size_class.h"
+#include "os/guards.h"
 
 namespace annex {
 
@@ -95,7 +96,8 @@ enum class SlabState : uint8_t {
 struct SpanRecord {
   size_t bytes;  // usable size, a multiple of the page size
   // Hardened build: granules before it, and one behind it, if any are before it, are nobody's to use.
-  size_t before;
+  uint32_t before;
+  os::Guards guards;  // hardened build: in those granules
   size_t asked;  // hardened build: what the program asked for; of blocks of no bytes: how many are in use
 };
 

@@ -1,0 +1,41 @@
+// Guards: pages that can't be read or written, next to what a program may run over.
+//
+//   marked   in the page tables alone (MADV_GUARD_INSTALL, Linux 6.13): no mapping is split for it. docs/hardened.md
+//   has
+//            what it is like beside fork, locked memory and huge pages
+//   mapped   pages made unreadable (forbid()), where they can't be marked: the kernel is older, a filter of system
+//   calls
+//            refuses, they are locked in memory, or there are too many. It splits a mapping in three, so all of them
+//            take no more than half of those that a process may have (vm.max_map_count): without any left no thread
+//            starts
+//
+// Synchronization: as os/pages.h; the counts are anybody's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace annex::os {
+
+enum class GuardKind : uint8_t { kNone, kMarked, kMapped };
+
+// Makes a committed range a guard, or at least gives its memory back; `clean` says that it holds none. kNone where the
+// system refuses, or the mappings for it are used up: then it can be read and written as before.
+GuardKind add_guard(void* start, size_t bytes, bool clean);
+
+// How many guards of each kind there are in a range.
+struct Guards {
+  uint8_t marked;
+  uint8_t mapped;
+
+  void count(GuardKind kind) {
+    marked += kind == GuardKind::kMarked;
+    mapped += kind == GuardKind::kMapped;
+  }
+};
+
+// Commits the whole range, those guards included, each of which reads as zero from then on; where nothing else will do,
+// all of it does. False where the system refuses: then part of it still can't be used.
+bool remove_guards(Guards guards, void* start, size_t bytes);
+
+}  // namespace annex::os
