@@ -97,8 +97,8 @@ struct SpanRecord {
   size_t bytes;  // usable size, a multiple of the page size
   // Hardened build: granules before it, and one behind it, if any are before it, are nobody's to use.
   uint32_t before;
-  os::Guards guards;  // hardened build: in those granules
-  size_t asked;  // hardened build: what the program asked for; of blocks of no bytes: how many are in use
+  os::GuardKind guards[2];  // hardened build: before it and behind
+  size_t asked;             // hardened build: what the program asked for; of blocks of no bytes: how many are in use
 };
 
 // The place of a free run among those of all arenas, by age.

@@ -28,7 +28,8 @@ size_t open_bytes(const Granule* head) { return size_t{head->length} * kGranule;
 bool is_zeroed(const Granule* head) { return open_bytes(head) <= kZeroedSpan; }
 bool has_guards(const Granule* head) { return head->span.before > 0; }
 bool is_guarded(const Granule* head) {
-  return !has_guards(head) || head->span.guards.marked + head->span.guards.mapped == 2;
+  const auto& kinds = head->span.guards;
+  return !has_guards(head) || (kinds[0] != os::GuardKind::kNone && kinds[1] != os::GuardKind::kNone);
 }
 bool has_canary(const Granule* head) { return open_bytes(head) - head->span.asked >= kCanaryBytes; }
 
@@ -41,6 +42,7 @@ Range before(const Granule* head) {
   const size_t bytes = size_t{head->span.before} * kGranule;
   return {start_of(head) - bytes, bytes};
 }
+Range behind(const Granule* head) { return {start_of(head) + open_bytes(head), kGranule}; }
 Range whole(const Granule* head) {
   const auto [start, bytes] = before(head);
   return {start, bytes + open_bytes(head) + (has_guards(head) ? kGranule : 0)};
@@ -144,18 +146,29 @@ void end_waiting(Granule* head, Kind kind) {
   if (std::atomic_ref<Kind>(head->kind).exchange(kind) != Kind::kSpanWaits) die(kFreedTwice, start_of(head));
 }
 
+// All of what the span was made of can be read and written again, or false.
+bool remove_guards(const Granule* head) {
+  const os::GuardKind* kind = head->span.guards;
+  for (const Range guard : {before(head), behind(head)}) {
+    if (!os::remove_guard(*kind++, guard.start, guard.bytes)) return false;
+  }
+  const Range range = whole(head);
+  return os::commit(range.start, range.bytes);
+}
+
 // To the arena. `purged`: what is between the guards holds no memory.
 void give_back(Granule* head, bool purged) {
   const Range range = whole(head);
   end_waiting(head, Kind::kSpan);
   // Where the system had refused a guard, its place may have been written to.
   const bool clean = purged && (is_guarded(head) || os::purge(range.start, range.bytes));
-  if (has_guards(head) && !os::remove_guards(head->span.guards, range.start, range.bytes))
-    return;                                                     // it stays out of use
-  if (clean) os::advise_huge(range.start, range.bytes, false);  // as around it: one mapping again
-  give_span_run(head, clean);
+  if (!has_guards(head) || remove_guards(head)) give_span_run(head, clean);  // else it stays out of use
 }
-void let_go(Granule* head) { give_back(head, !is_zeroed(head)); }
+void let_go(Granule* head) {
+  const bool discarded = !is_zeroed(head);
+  if (discarded) os::advise_as_mapped(start_of(head), open_bytes(head));  // as around it: one mapping again
+  give_back(head, discarded);
+}
 
 Granule* take_waiting(uint32_t length) {
   const bool small = length * kGranule <= kZeroedSpan;
@@ -190,10 +203,8 @@ Granule* make(uint32_t length, uint32_t alignment) {
   char* const start = start_of(head);
   if (!zero && (is_zeroed(head) || !os::purge(start, open_bytes(head)))) memset(start, 0, open_bytes(head));
   if (has_guards(head)) {
-    head->span.guards = {};
-    for (const Range guard : {before(head), Range{start + open_bytes(head), kGranule}}) {
-      head->span.guards.count(os::add_guard(guard.start, guard.bytes, zero));
-    }
+    os::GuardKind* kind = head->span.guards;
+    for (const Range guard : {before(head), behind(head)}) *kind++ = os::add_guard(guard.start, guard.bytes, zero);
     if (!is_guarded(head)) tell_that_guards_are_short();
   }
   return head;

@@ -80,7 +80,7 @@ bool take_mappings() {
   return false;
 }
 
-void return_mappings(int64_t guards) { mappings_left.fetch_add(kForOne * guards, std::memory_order_relaxed); }
+void return_mappings() { mappings_left.fetch_add(kForOne, std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -89,16 +89,14 @@ GuardKind add_guard(void* start, size_t bytes, bool clean) {
   if (!clean) purge(start, bytes);
   if (!take_mappings()) return GuardKind::kNone;
   if (forbid(start, bytes)) return GuardKind::kMapped;
-  return_mappings(1);
+  return_mappings();
   return GuardKind::kNone;
 }
 
-bool remove_guards(Guards guards, void* start, size_t bytes) {
+bool remove_guard(GuardKind kind, void* start, size_t bytes) {
+  if (kind == GuardKind::kMapped) return_mappings();
   // Another mapping in its place has no marks. (A filter of system calls may have come since they were made.)
-  if (guards.marked > 0 && advise(start, bytes, kRemove) != 0 && !discard(start, bytes)) return false;
-  if (!commit(start, bytes)) return false;
-  if (guards.mapped > 0) return_mappings(guards.mapped);
-  return true;
+  return kind != GuardKind::kMarked || advise(start, bytes, kRemove) == 0 || discard(start, bytes);
 }
 
 }  // namespace annex::os

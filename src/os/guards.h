@@ -23,19 +23,8 @@ enum class GuardKind : uint8_t { kNone, kMarked, kMapped };
 // system refuses, or the mappings for it are used up: then it can be read and written as before.
 GuardKind add_guard(void* start, size_t bytes, bool clean);
 
-// How many guards of each kind there are in a range.
-struct Guards {
-  uint8_t marked;
-  uint8_t mapped;
-
-  void count(GuardKind kind) {
-    marked += kind == GuardKind::kMarked;
-    mapped += kind == GuardKind::kMapped;
-  }
-};
-
-// Commits the whole range, those guards included, each of which reads as zero from then on; where nothing else will do,
-// all of it does. False where the system refuses: then part of it still can't be used.
-bool remove_guards(Guards guards, void* start, size_t bytes);
+// Once the range is committed again, after this, it can be used, and reads as zero if it was a guard. False where the
+// system refuses: then it can't.
+bool remove_guard(GuardKind kind, void* start, size_t bytes);
 
 }  // namespace annex::os

@@ -169,7 +169,7 @@ MapResult map_at(void* start, size_t bytes) {
     unmap(reinterpret_cast<void*>(mapped), bytes);
     return MapResult::kTaken;
   }
-  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);
+  advise_as_mapped(start, bytes);
   return MapResult::kMapped;
 }
 
@@ -197,6 +197,10 @@ bool purge(void* start, size_t bytes) {
 
 void advise_huge(void* start, size_t bytes, bool wanted) {
   system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+void advise_as_mapped(void* start, size_t bytes) {
+  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);
 }
 
 bool populate(void* start, size_t bytes) {

@@ -49,9 +49,8 @@ class GuardsTest : public ::testing::Test {
     return kind;
   }
   void remove(os::GuardKind kind) {
-    os::Guards guards = {};
-    guards.count(kind);
-    ASSERT_TRUE(os::remove_guards(guards, start_, kBytes));
+    ASSERT_TRUE(os::remove_guard(kind, guard_, kGuardBytes));
+    ASSERT_TRUE(os::commit(start_, kBytes));
     EXPECT_TRUE(is_zero(guard_, kGuardBytes));
     memset(start_, 2, kBytes);
   }
@@ -93,7 +92,8 @@ TEST(LongGuardTest, IsAMapping) {
   ASSERT_NE(start, nullptr);
   EXPECT_EQ(os::add_guard(start, kLong, true), os::GuardKind::kMapped);
   EXPECT_FALSE(is_readable(start + kLong / 2));
-  EXPECT_TRUE(os::remove_guards({0, 1}, start, kLong));
+  EXPECT_TRUE(os::remove_guard(os::GuardKind::kMapped, start, kLong));
+  EXPECT_TRUE(os::commit(start, kLong));
   EXPECT_TRUE(is_readable(start + kLong / 2));
   os::unmap(start, kLong);
 }
