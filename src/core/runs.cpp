@@ -51,6 +51,7 @@ bool guards_wanted() { return kGuards && addresses_abound(); }
 bool set_up_locked() {
   if (arena_count > 0) return true;
   if (kByChance) secret.draw();
+  if (kGuards) os::set_guard_budget();
   addresses_are_scarce = os::address_space_limit() != SIZE_MAX || os::data_limit() != SIZE_MAX;
   if (!add_arena(standard_arena())) return false;
   key_chance = os::random_word();

@@ -55,25 +55,11 @@ bool mark(void* start, size_t bytes) {
 
 // The budget of mappings.
 constexpr int64_t kForOne = 2;
-constexpr int64_t kUnread = -1;
-constinit std::atomic<int64_t> mappings_left{kUnread};
-
-int64_t half_of_all_mappings() {
-  constexpr int64_t kUsual = 65530;
-  char text[32];
-  int64_t all = 0;
-  for (const char* digit = read_file("/proc/sys/vm/max_map_count", text); *digit >= '0' && *digit <= '9'; ++digit) {
-    all = 10 * all + (*digit - '0');
-  }
-  return (all > 0 ? all : kUsual) / 2;
-}
+constexpr int64_t kUsual = 65530;
+constinit std::atomic<int64_t> mappings_left{kUsual / 2};
 
 bool take_mappings() {
   int64_t left = mappings_left.load(std::memory_order_relaxed);
-  if (left == kUnread) {
-    const int64_t half = half_of_all_mappings();
-    if (mappings_left.compare_exchange_strong(left, half, std::memory_order_relaxed)) left = half;
-  }
   while (left >= kForOne) {
     if (mappings_left.compare_exchange_weak(left, left - kForOne, std::memory_order_relaxed)) return true;
   }
@@ -83,6 +69,15 @@ bool take_mappings() {
 void return_mappings() { mappings_left.fetch_add(kForOne, std::memory_order_relaxed); }
 
 }  // namespace
+
+void set_guard_budget() {
+  char text[32];
+  int64_t all = 0;
+  for (const char* digit = read_file("/proc/sys/vm/max_map_count", text); *digit >= '0' && *digit <= '9'; ++digit) {
+    all = 10 * all + (*digit - '0');
+  }
+  if (all > 0) mappings_left.store(all / 2, std::memory_order_relaxed);
+}
 
 GuardKind add_guard(void* start, size_t bytes, bool clean) {
   if (mark(start, bytes)) return GuardKind::kMarked;

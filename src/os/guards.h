@@ -19,6 +19,10 @@ namespace annex::os {
 
 enum class GuardKind : uint8_t { kNone, kMarked, kMapped };
 
+// Reads how many mappings a process may have; before there is a guard. At the start, since a filter of system calls may
+// come later that opening a file is too much for.
+void set_guard_budget();
+
 // Makes a committed range a guard, or at least gives its memory back; `clean` says that it holds none. kNone where the
 // system refuses, or the mappings for it are used up: then it can be read and written as before.
 GuardKind add_guard(void* start, size_t bytes, bool clean);

@@ -135,6 +135,25 @@ TEST(Guards, ManyLeaveMappingsForThreadsWhereTheyTakeSome) {
   }
 }
 
+// What the kernel grants is read at the start: later a filter may end the process for it.
+ANNEX_SCENARIO(guards_and_no_files) {
+  refuse_marks(EINVAL);
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {std::size(filter), filter};
+  SCENARIO_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
+  for (int i = 0; i < 100; ++i) SCENARIO_CHECK(opaque(malloc(kBytes)) != nullptr);
+  return 0;
+}
+TEST(Guards, OpenNoFileOnceTheProcessHasStarted) {
+  SKIP_WITHOUT_FILTERS();
+  expect_success("guards_and_no_files");
+}
+
 // --- used again ------------------------------------------------------------------------------------------------------
 
 namespace {
