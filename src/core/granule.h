@@ -27,6 +27,7 @@
 #include <cstdint>
 
 #include "core/size_class.h"
+#include "os/guards.h"
 
 namespace annex {
 
@@ -95,8 +96,9 @@ enum class SlabState : uint8_t {
 struct SpanRecord {
   size_t bytes;  // usable size, a multiple of the page size
   // Hardened build: granules before it, and one behind it, if any are before it, are nobody's to use.
-  size_t before;
-  size_t asked;  // hardened build: what the program asked for; of blocks of no bytes: how many are in use
+  uint32_t before;
+  os::GuardKind guards[2];  // hardened build: before it and behind
+  size_t asked;             // hardened build: what the program asked for; of blocks of no bytes: how many are in use
 };
 
 // The place of a free run among those of all arenas, by age.

@@ -11,6 +11,7 @@
 #include "core/secret.h"
 #include "core/transfer_cache.h"
 #include "os/clock.h"
+#include "os/guards.h"
 #include "os/options.h"
 #include "os/pages.h"
 #include "os/random.h"
@@ -50,6 +51,7 @@ bool guards_wanted() { return kGuards && addresses_abound(); }
 bool set_up_locked() {
   if (arena_count > 0) return true;
   if (kByChance) secret.draw();
+  if (kGuards) os::set_guard_budget();
   addresses_are_scarce = os::address_space_limit() != SIZE_MAX || os::data_limit() != SIZE_MAX;
   if (!add_arena(standard_arena())) return false;
   key_chance = os::random_word();
@@ -323,17 +325,15 @@ void prepare_for_slab(Granule* run, SizeClass c) {
 
 // Now and then a granule among slabs is left out for good: whoever reads or writes on and on from a block gets there.
 constexpr uint32_t kSlabsPerGuard = 64;
-constexpr uint32_t kMostGuards = 4096;  // each takes two of the mappings that a process may have
 
 void leave_guard() {
   static constinit Chance odds;
-  static constinit uint32_t guards = 0;
-  if (!guards_wanted() || guards == kMostGuards || odds.below(kSlabsPerGuard) != 0) return;
+  if (!guards_wanted() || odds.below(kSlabsPerGuard) != 0) return;
   Granule* run = first_arena_that([](Arena& arena) { return arena.take_clean(1); });
   if (run == nullptr) return;
-  set_aside(run, 1);
-  ++guards;
-  os::forbid(start_of(run), kGranule);
+  if (os::add_guard(start_of(run), kGranule, true) != os::GuardKind::kNone) return set_aside(run, 1);
+  run->kind = Kind::kNone;
+  arena_of(run)->put_clean(run, 1);
 }
 
 // Clean runs of one granule, linked; fewer where the arena would have to grow for more, and none where the heap has a
@@ -412,7 +412,7 @@ Granule* leave_guards(Granule* run, uint32_t before, uint32_t granules) {
 }
 // What was taken for a span of so many granules.
 Granule* rejoin_guards(Granule* span, uint32_t* granules) {
-  const uint32_t before = static_cast<uint32_t>(span->span.before);
+  const uint32_t before = span->span.before;
   if (!kByChance || before == 0) return span;
   for (Granule* end : {span - before, span - 1, span, span + *granules - 1, span + *granules}) end->kind = Kind::kNone;
   account_moved(size_t{before + kBehind} * kGranule, Purpose::kSpan);

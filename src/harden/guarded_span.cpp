@@ -10,6 +10,9 @@
 #include "core/die.h"
 #include "core/runs.h"
 #include "harden/canary.h"
+#include "os/guards.h"
+#include "os/message.h"
+#include "os/options.h"
 #include "os/pages.h"
 
 namespace annex::harden {
@@ -24,6 +27,10 @@ constexpr size_t kLookedAt = 1024;
 size_t open_bytes(const Granule* head) { return size_t{head->length} * kGranule; }
 bool is_zeroed(const Granule* head) { return open_bytes(head) <= kZeroedSpan; }
 bool has_guards(const Granule* head) { return head->span.before > 0; }
+bool is_guarded(const Granule* head) {
+  const auto& kinds = head->span.guards;
+  return !has_guards(head) || (kinds[0] != os::GuardKind::kNone && kinds[1] != os::GuardKind::kNone);
+}
 bool has_canary(const Granule* head) { return open_bytes(head) - head->span.asked >= kCanaryBytes; }
 
 // The span and its guards.
@@ -32,9 +39,10 @@ struct Range {
   size_t bytes;
 };
 Range before(const Granule* head) {
-  const size_t bytes = head->span.before * kGranule;
+  const size_t bytes = size_t{head->span.before} * kGranule;
   return {start_of(head) - bytes, bytes};
 }
+Range behind(const Granule* head) { return {start_of(head) + open_bytes(head), kGranule}; }
 Range whole(const Granule* head) {
   const auto [start, bytes] = before(head);
   return {start, bytes + open_bytes(head) + (has_guards(head) ? kGranule : 0)};
@@ -138,13 +146,28 @@ void end_waiting(Granule* head, Kind kind) {
   if (std::atomic_ref<Kind>(head->kind).exchange(kind) != Kind::kSpanWaits) die(kFreedTwice, start_of(head));
 }
 
-void let_go(Granule* head) {
+// All of what the span was made of can be read and written again, or false.
+bool remove_guards(const Granule* head) {
+  const os::GuardKind* kind = head->span.guards;
+  for (const Range guard : {before(head), behind(head)}) {
+    if (!os::remove_guard(*kind++, guard.start, guard.bytes)) return false;
+  }
+  const Range range = whole(head);
+  return os::commit(range.start, range.bytes);
+}
+
+// To the arena. `purged`: what is between the guards holds no memory.
+void give_back(Granule* head, bool purged) {
   const Range range = whole(head);
   end_waiting(head, Kind::kSpan);
-  // The guards too: where the system had refused to forbid one, it may have been written to.
-  const bool clean = !is_zeroed(head) && os::purge(range.start, range.bytes);
-  if (clean) os::advise_huge(start_of(head), open_bytes(head), false);   // as around it: one mapping again
-  if (os::commit(range.start, range.bytes)) give_span_run(head, clean);  // else it stays out of use
+  // Where the system had refused a guard, its place may have been written to.
+  const bool clean = purged && (is_guarded(head) || os::purge(range.start, range.bytes));
+  if (!has_guards(head) || remove_guards(head)) give_span_run(head, clean);  // else it stays out of use
+}
+void let_go(Granule* head) {
+  const bool discarded = !is_zeroed(head);
+  if (discarded) os::advise_as_mapped(start_of(head), open_bytes(head));  // as around it: one mapping again
+  give_back(head, discarded);
 }
 
 Granule* take_waiting(uint32_t length) {
@@ -167,6 +190,12 @@ Granule* take_waiting(uint32_t length) {
   return head;
 }
 
+void tell_that_guards_are_short() {
+  static constinit std::atomic<bool> told = false;
+  if (!os::options.verbose || told.exchange(true, std::memory_order_relaxed)) return;
+  os::warn("no mappings left for guards (vm.max_map_count): large blocks have gaps in their place");
+}
+
 Granule* make(uint32_t length, uint32_t alignment) {
   bool zero = false;
   Granule* head = take_span_run(length, alignment, size_t{length} * kGranule, &zero);
@@ -174,10 +203,9 @@ Granule* make(uint32_t length, uint32_t alignment) {
   char* const start = start_of(head);
   if (!zero && (is_zeroed(head) || !os::purge(start, open_bytes(head)))) memset(start, 0, open_bytes(head));
   if (has_guards(head)) {
-    for (const Range guard : {before(head), Range{start + open_bytes(head), kGranule}}) {
-      if (!zero) os::purge(guard.start, guard.bytes);
-      os::forbid(guard.start, guard.bytes);
-    }
+    os::GuardKind* kind = head->span.guards;
+    for (const Range guard : {before(head), behind(head)}) *kind++ = os::add_guard(guard.start, guard.bytes, zero);
+    if (!is_guarded(head)) tell_that_guards_are_short();
   }
   return head;
 }
@@ -207,11 +235,7 @@ void free_span(Granule* head) {
     memset(start, 0, std::min(head->span.asked + kCanaryBytes, open));
   } else if (!has_guards(head) || !os::discard(start, open)) {
     // No mapping is left, or what is unreadable might not be to be had again: it goes back at once.
-    const Range range = whole(head);
-    end_waiting(head, Kind::kSpan);
-    const bool clean = os::purge(start, open);
-    if (os::commit(range.start, range.bytes)) give_span_run(head, clean);
-    return;
+    return give_back(head, os::purge(start, open));
   }
   Granule* gone = nullptr;  // linked by `next`
   {

@@ -8,8 +8,8 @@
 //   up to 128 KiB    zeroed when it is freed, and its first KiB looked at when it is handed out again; 128 wait, or 4
 //   MiB above            its memory goes back to the system, and it can't be read or written while it waits; 64 wait
 //
-// Where the kernel has no mapping left for a guard (vm.max_map_count), or what is writable is limited (RLIMIT_DATA),
-// there is none: the block is good all the same.
+// Where guards have used up the mappings that they may take (os/guards.h) there is a gap of as many bytes, and where
+// what is writable is limited (RLIMIT_DATA) there is none: the block is good all the same.
 //
 // Synchronization: any thread; a span belongs to whoever holds its block, a lock guards those that wait.
 #pragma once

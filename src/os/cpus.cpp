@@ -1,30 +1,16 @@
 // CPUs: see cpus.h.
 #include "os/cpus.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include "os/message.h"
+#include "os/small_file.h"
 #include "os/system_call.h"
 #include "os/text.h"
 
 namespace annex::os {
 
 namespace {
-
-// The start of a small file as text; an empty one where it can't be read.
-template <size_t kSize>
-const char* read_file(const char* path, char (&buffer)[kSize]) {
-  long length = 0;
-  const long file = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
-  if (file >= 0) {
-    length = system_call(SYS_read, file, reinterpret_cast<long>(buffer), kSize - 1);
-    system_call(SYS_close, file);
-  }
-  buffer[std::max(length, 0L)] = '\0';
-  return buffer;
-}
 
 // A list in /sys/devices/system/cpu/cpuN/.
 CpuSet related(size_t cpu, const char* file) {

@@ -1,7 +1,6 @@
 // Address space and pages: see pages.h.
 #include "os/pages.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 
 #include "os/auxiliary.h"
 #include "os/random.h"
+#include "os/small_file.h"
 #include "os/system_call.h"
 #include "os/text.h"
 
@@ -128,12 +128,8 @@ namespace {
 // Whether the system gives huge pages to who has not asked: then small ones must be asked for. Read once, when the
 // first memory is mapped. The size's own setting counts where it doesn't leave it to the one for all (Linux 6.8).
 bool says(const char* path, const char* word) {
-  char text[64] = {};
-  const long file = system_call(SYS_openat, AT_FDCWD, as_long(path), O_RDONLY | O_CLOEXEC);
-  if (failed(file)) return false;
-  const long length = system_call(SYS_read, file, as_long(text), sizeof text - 1);
-  system_call(SYS_close, file);
-  return !failed(length) && find_in(text, word) != nullptr;
+  char text[64];
+  return find_in(read_file(path, text), word) != nullptr;
 }
 
 bool huge_pages_come_unasked() {
@@ -173,7 +169,7 @@ MapResult map_at(void* start, size_t bytes) {
     unmap(reinterpret_cast<void*>(mapped), bytes);
     return MapResult::kTaken;
   }
-  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);
+  advise_as_mapped(start, bytes);
   return MapResult::kMapped;
 }
 
@@ -201,6 +197,10 @@ bool purge(void* start, size_t bytes) {
 
 void advise_huge(void* start, size_t bytes, bool wanted) {
   system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+void advise_as_mapped(void* start, size_t bytes) {
+  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);
 }
 
 bool populate(void* start, size_t bytes) {

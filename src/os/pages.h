@@ -67,6 +67,8 @@ bool purge(void* start, size_t bytes);
 
 // Asks for transparent huge pages, or for none.
 void advise_huge(void* start, size_t bytes, bool wanted);
+// The same that map_at() asks for.
+void advise_as_mapped(void* start, size_t bytes);
 
 // Makes a committed range that has never been touched resident; false where there is no memory for it.
 bool populate(void* start, size_t bytes);

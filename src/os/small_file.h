@@ -1,0 +1,26 @@
+// Small files of the system, by system calls alone.
+#pragma once
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "os/system_call.h"
+
+namespace annex::os {
+
+// The start of a file as text; an empty one where it can't be read.
+template <size_t kSize>
+const char* read_file(const char* path, char (&buffer)[kSize]) {
+  long length = 0;
+  const long file = system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    length = system_call(SYS_read, file, reinterpret_cast<long>(buffer), kSize - 1);
+    system_call(SYS_close, file);
+  }
+  buffer[std::max(length, 0L)] = '\0';
+  return buffer;
+}
+
+}  // namespace annex::os
