@@ -1,13 +1,11 @@
 // Guards: pages that can't be read or written, next to what a program may run over.
 //
-//   marked   in the page tables alone (MADV_GUARD_INSTALL, Linux 6.13): no mapping is split for it. docs/hardened.md
-//   has
-//            what it is like beside fork, locked memory and huge pages
-//   mapped   pages made unreadable (forbid()), where they can't be marked: the kernel is older, a filter of system
-//   calls
-//            refuses, they are locked in memory, or there are too many. It splits a mapping in three, so all of them
-//            take no more than half of those that a process may have (vm.max_map_count): without any left no thread
-//            starts
+// Marked guards are in the page tables alone (MADV_GUARD_INSTALL, Linux 6.13): no mapping is split for them.
+// docs/hardened.md has what they are like beside fork, locked memory and huge pages.
+//
+// Mapped guards are pages made unreadable (forbid()), where they can't be marked: the kernel is older, a filter of
+// system calls refuses, they are locked in memory, or there are too many. Each splits a mapping in three, so all of
+// them take no more than half of those that a process may have (vm.max_map_count): without any left no thread starts.
 //
 // Synchronization: as os/pages.h; the counts are anybody's.
 #pragma once
