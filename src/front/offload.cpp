@@ -373,6 +373,7 @@ void Offload::hold_locks_for_fork() {
 // Clients of threads that are no more stay as they were: nobody takes them.
 void Offload::after_fork_in_child() {
   if (as_shared()) return Shared::after_fork_in_child();
+  if (Client* client = own_client()) client->mailbox.abandon();
   support::forget_support_threads_after_fork();
 }
 

@@ -22,14 +22,25 @@ class Mailbox {
   bool ask(Request* request, uint32_t polls) {
     request_ = *request;
     state_.store(kAsked, std::memory_order_release);
-    for (uint32_t i = 0; state_.load(std::memory_order_acquire) != kAnswered; ++i) {
-      uint32_t expected = kAsked;
-      if (i == polls && state_.compare_exchange_strong(expected, kEmpty, std::memory_order_relaxed)) return false;
+    uint32_t seen;
+    for (uint32_t i = 0; (seen = state_.load(std::memory_order_acquire)) != kAnswered; ++i) {
+      if (i >= polls && seen == kAsked && state_.compare_exchange_strong(seen, kEmpty, std::memory_order_relaxed)) {
+        return false;
+      }
       os::pause();
     }
     *request = request_;
     state_.store(kEmpty, std::memory_order_relaxed);
     return true;
+  }
+
+  // The program, in the child of a fork that its thread made while it asked, as a handler of a signal: nobody answers
+  // there any more. What the support core had taken up is at rest, but may be done or not. So at worst a block is lost.
+  void abandon() {
+    if (state_.load(std::memory_order_relaxed) != kTaken) return;
+    if (request_.what == Request::What::kResize) request_.block = nullptr;  // refused: its owner moves it
+    const bool again = request_.what == Request::What::kAllocate;
+    state_.store(again ? kAsked : kAnswered, std::memory_order_relaxed);
   }
 
   // The support core. Is there something to answer?

@@ -229,6 +229,7 @@ void ask_for_signal() {
 void fork_in_handler(int) {
   const pid_t child = fork();
   if (child == 0) {
+    signal(SIGALRM, SIG_DFL);
     alarm(kHangGuard);
     is_child = true;
     return;
