@@ -17,6 +17,40 @@ TEST(Mailbox, ARequestThatNobodyTakesUpIsWithdrawn) {
   EXPECT_FALSE(mailbox.answer([](Request*) { FAIL(); }));
 }
 
+// What the child of a fork does with one that was taken up when its thread forked. The support core, which is no more
+// there, stands still here until the program has gone on.
+Request abandoned(const Request asked, bool* answered) {
+  for (bool taken = false;;) {
+    Mailbox mailbox;
+    Request request = asked;
+    std::atomic<bool> over{false};
+    std::thread program([&] {
+      *answered = mailbox.ask(&request, 1'000'000);
+      over = true;
+    });
+    const auto stand_still = [&](Request*) {
+      mailbox.abandon();
+      program.join();
+    };
+    while (!taken && !over) taken = mailbox.answer(stand_still);
+    if (taken) return request;
+    program.join();  // it was withdrawn before this thread came to it: once more
+  }
+}
+
+TEST(Mailbox, WhatIsAbandonedIsDoneByTheProgramOrLeftOut) {
+  bool answered = true;
+  abandoned({.what = Request::What::kAllocate, .bytes = 5}, &answered);
+  EXPECT_FALSE(answered);
+  int block = 0;
+  answered = false;
+  EXPECT_EQ(abandoned({.what = Request::What::kResize, .bytes = 5, .block = &block}, &answered).block, nullptr);
+  EXPECT_TRUE(answered);
+  answered = false;
+  abandoned({.what = Request::What::kRelease, .block = &block}, &answered);
+  EXPECT_TRUE(answered);
+}
+
 TEST(Mailbox, EveryRequestIsServedByOneSide) {
   static Mailbox mailbox;
   std::atomic<bool> done{false};
