@@ -54,6 +54,7 @@ void Arena::advise_huge(Granule* fresh, uint32_t granules) {
 
 void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules) {
   const Arena& source = *arena_of(from);
+  if (source.huge_noted_ == 0 && huge_noted_ == 0) return;
   const size_t source_at = static_cast<size_t>(from - source.metadata_);
   const size_t at = static_cast<size_t>(to - metadata_);
   for (uint32_t i = 0; i < granules; ++i) {

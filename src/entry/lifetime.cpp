@@ -26,13 +26,11 @@ namespace {
 // With one thread nothing is in anybody else's hands.
 void before_fork() {
   if (!os::fork.begin() || __libc_single_threaded) return;
-  os::fork.begin_search();
-  Front::hold_locks_for_fork();
-  purge_before_fork();
-  os::fork.end_search();
-  os::hold_helpers_lock_for_fork();
-  Front::hold_locks_for_fork();
-  purge_before_fork();
+  os::fork.hold_all([] {
+    os::hold_helpers_lock_for_fork();
+    Front::hold_locks_for_fork();
+    purge_before_fork();
+  });
 }
 
 void after_fork_in_parent() { os::fork.end_in_parent(); }

@@ -11,12 +11,13 @@
 #include "core/purger.h"
 #include "core/span.h"
 #include "front/frontend.h"
+#include "os/pages.h"
 
 namespace annex::front {
 
-// The largest request that may succeed: a program has 47 bits of addresses. For larger ones, sizes that overflowed
+// The largest request that may succeed: there are no more addresses. For larger ones, sizes that overflowed
 // among them, nothing that is kept free need be looked for.
-inline constexpr size_t kMaxRequest = size_t{1} << 47;
+inline constexpr size_t kMaxRequest = os::kEndOfAddresses;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() {
   say_if_heap_limit_refused();

@@ -40,6 +40,13 @@ bool Fork::begin() {
   return true;
 }
 
+void Fork::hold_all(void (*hold_each)()) {
+  searches_ = true;
+  hold_each();
+  searches_ = false;
+  hold_each();
+}
+
 bool Fork::hold(Lock& lock) {
   if (lock.is_mine()) {
     has_some_ = true;

@@ -8,9 +8,8 @@
 //
 // The locks, in order. Who holds one takes only those further down; a fork takes all, and lets go in reverse.
 //
-//   0. libc's list of streams, where there are threads. fork takes it too, after our handlers, and waits for whoever
-//   has
-//      it, such as fflush(NULL), and waits for streams, such as one that getline reads, whose line grows.
+//   0. libc's for the list of streams, where there are threads. fork takes it too, after our handlers, and waits for
+//      whoever has it, as fflush(NULL), which waits for streams, such as one that getline reads, whose line grows.
 //   1. Fork's own: one fork at a time
 //   2. the helper threads'
 //   3. which heaps there are      solo and shared: pool_lock     offload: exit_key_lock, the support core's lock
@@ -36,11 +35,11 @@ class Fork {
   // The calling thread is about to fork: waits until no other does. False where it forks already, and one of the
   // handlers forks again: then it holds all there is to hold.
   bool begin();
-  // Between these, hold() takes no lock and finds out whether the thread has one already.
-  void begin_search() { searches_ = true; }
-  void end_search() { searches_ = false; }
+  // Has `hold_each` call hold() for each lock: first to find out whether the thread has one of them already, then to
+  // take them.
+  void hold_all(void (*hold_each)());
   // Takes the lock until the fork is over. A lock that is made meanwhile is taken before others know of it. False where
-  // it is not taken, for the two reasons above.
+  // it is not taken: the thread has it already, has waited in vain, or only searches.
   bool hold(Lock& lock);
   // The same, at a moment when `ready`, which is called with it held, says so; it is let go of until then.
   bool hold_when(Lock& lock, bool (*ready)());

@@ -1,11 +1,7 @@
 // Guards: see guards.h.
 #include "os/guards.h"
 
-#include <linux/futex.h>
-
 #include <atomic>
-#include <cerrno>
-#include <ctime>
 
 #include "os/pages.h"
 #include "os/small_file.h"
@@ -23,13 +19,6 @@ long advise(void* start, size_t bytes, long advice) {
   return system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), advice);
 }
 
-// The kernel looks, not we.
-bool is_unreadable(const void* page) {
-  struct timespec no_time = {0, 0};
-  return system_call(SYS_futex, reinterpret_cast<long>(page), FUTEX_WAIT_PRIVATE, 0,
-                     reinterpret_cast<long>(&no_time)) == -EFAULT;
-}
-
 enum class Marks : uint8_t { kUntried, kWork, kRefused };
 constinit std::atomic<Marks> marks{Marks::kUntried};
 
@@ -42,7 +31,7 @@ bool mark(void* start, size_t bytes) {
   const bool done = advise(start, bytes, kInstall) == 0;
   if (done && known == Marks::kWork) return true;
   // QEMU's user mode takes whatever advice it does not know for done.
-  if (done && is_unreadable(start)) {
+  if (done && !is_readable(start)) {
     marks.store(Marks::kWork, std::memory_order_relaxed);
     return true;
   }

@@ -153,7 +153,7 @@ void* map(size_t bytes) {
   const long mapped = map_memory(0, bytes, PROT_READ | PROT_WRITE | added_protection);
   if (failed(mapped)) return nullptr;
   void* const start = reinterpret_cast<void*>(mapped);
-  if (huge_pages_come_unasked()) advise_huge(start, bytes, false);  // the kernel joins small mappings side by side
+  advise_as_mapped(start, bytes);  // the kernel joins small mappings side by side
   return start;
 }
 
@@ -222,12 +222,22 @@ void map_anew(void* start, size_t bytes) {
 
 }  // namespace
 
-bool is_written(const void* address) {
-  // The program may have made the page unreadable: the kernel looks first. It answers EAGAIN where the word is not the
-  // one that it is told to wait for, 0 here, and ETIMEDOUT where it is.
-  const uintptr_t page = reinterpret_cast<uintptr_t>(address) & ~(page_size() - 1);
+namespace {
+
+// The kernel looks at a word: it answers EAGAIN where that is not the one that it is told to wait for, 0 here,
+// ETIMEDOUT where it is, and EFAULT where it can't be read.
+long look_at(uintptr_t word) {
   struct timespec no_time = {0, 0};
-  const long result = system_call(SYS_futex, static_cast<long>(page), FUTEX_WAIT_PRIVATE, 0, as_long(&no_time));
+  return system_call(SYS_futex, static_cast<long>(word), FUTEX_WAIT_PRIVATE, 0, as_long(&no_time));
+}
+
+}  // namespace
+
+bool is_readable(const void* page) { return look_at(reinterpret_cast<uintptr_t>(page)) != -EFAULT; }
+
+bool is_written(const void* address) {
+  const uintptr_t page = reinterpret_cast<uintptr_t>(address) & ~(page_size() - 1);
+  const long result = look_at(page);  // the program may have made it unreadable
   if (result != -ETIMEDOUT) return result == -EAGAIN;
   const uint64_t* const words = reinterpret_cast<const uint64_t*>(page);
   return std::any_of(words, words + page_size() / sizeof *words, [](uint64_t word) { return word != 0; });

@@ -73,6 +73,9 @@ void advise_as_mapped(void* start, size_t bytes);
 // Makes a committed range that has never been touched resident; false where there is no memory for it.
 bool populate(void* start, size_t bytes);
 
+// Whether a page of memory can be read: by the kernel, so that nothing happens where it can't.
+bool is_readable(const void* page);
+
 // Whether anything but zeros is in the page of an address, of memory that nobody uses any more; false where it can't be
 // read. (mincore() would say whether it is in memory; but sandboxes whose list of system calls was made for programs on
 // glibc's malloc end the process for it.)

@@ -7,11 +7,16 @@
 
 namespace annex_test {
 
-inline void expect_success(const char* scenario) {
+inline Outcome expect_success(const Launch& launch) {
+  Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  return outcome;
+}
+
+inline Outcome expect_success(const char* scenario) {
   Launch launch;
   launch.scenario = scenario;
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  return expect_success(launch);
 }
 
 }  // namespace annex_test

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api.h"
+#include "common/expect_success.h"
 #include "common/resident.h"
 
 using namespace annex_test;
@@ -152,12 +153,7 @@ ANNEX_SCENARIO(committed_by_threads) {
   return 0;
 }
 
-TEST_F(AnnexApi, ThreadsCommitLittleAndAllOfItCounts) {
-  Launch launch;
-  launch.scenario = "committed_by_threads";
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
-}
+TEST_F(AnnexApi, ThreadsCommitLittleAndAllOfItCounts) { expect_success("committed_by_threads"); }
 
 namespace {
 
@@ -230,8 +226,7 @@ TEST_F(AnnexApi, HugePageBytesAreWhatTheyAreNow) {
   Launch launch;
   launch.scenario = "huge_page_bytes";
   launch.environment = {{"ANNEX_HUGE_PAGES", "always"}};
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  expect_success(launch);
 }
 
 TEST_F(AnnexApi, JsonCarriesTheStats) {

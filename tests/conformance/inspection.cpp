@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api.h"
+#include "common/expect_success.h"
 
 using namespace annex_test;
 
@@ -197,10 +198,7 @@ ANNEX_SCENARIO(malloc_stats) {
 }
 
 TEST(Inspection, MallocStatsWritesToStderr) {
-  Launch launch;
-  launch.scenario = "malloc_stats";
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  const Outcome outcome = expect_success("malloc_stats");
   EXPECT_EQ(outcome.out, "");
   EXPECT_GT(outcome.err.size(), 20u);
 }

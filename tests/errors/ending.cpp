@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/expect_success.h"
 #include "common/scenario.h"
 #include "errors/double_free.h"
 
@@ -97,10 +98,7 @@ ANNEX_SCENARIO(statistics_in_a_cancelled_thread) {
   return 0;
 }
 TEST(Ending, StatisticsCancelNoThread) {
-  Launch launch;
-  launch.scenario = "statistics_in_a_cancelled_thread";
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  const Outcome outcome = expect_success("statistics_in_a_cancelled_thread");
   EXPECT_EQ(outcome.out, "not cancelled in malloc_stats\n") << describe(outcome);
 }
 

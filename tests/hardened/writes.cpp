@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "common/expect_success.h"
 #include "hardened/misuse.h"
 
 using namespace annex_test;
@@ -213,8 +214,7 @@ TEST(Writes, NotAllIsZeroedOnRequest) {
   Launch launch;
   launch.scenario = "not_all_zeroed";
   launch.environment = {{"ANNEX_ZERO_FREED", "0"}};
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  expect_success(launch);
 }
 
 TEST(Writes, AfterFreeWhereNotAllIsZeroed) {

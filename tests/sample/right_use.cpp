@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "annex/annex.h"
+#include "common/expect_success.h"
 #include "common/opaque.h"
 #include "sample/sampled.h"
 
@@ -16,7 +17,7 @@ using namespace annex_test;
 
 namespace {
 
-void expect_success(const char* scenario) {
+void expect_success_with_samples(const char* scenario) {
   const Outcome outcome = run_with_samples(scenario);
   EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
   EXPECT_EQ(outcome.err, "") << describe(outcome);
@@ -39,7 +40,7 @@ ANNEX_SCENARIO(sampled_used) {
   }
   return 0;
 }
-TEST(RightUse, OfOneBlock) { expect_success("sampled_used"); }
+TEST(RightUse, OfOneBlock) { expect_success_with_samples("sampled_used"); }
 
 // A small arena's reach (core/arena.h) goes on behind it, where sampled blocks might lie.
 TEST(RightUse, BesideASmallArena) {
@@ -64,7 +65,7 @@ ANNEX_SCENARIO(sampled_many_times) {
   }
   return 0;
 }
-TEST(RightUse, OfMoreBlocksThanPages) { expect_success("sampled_many_times"); }
+TEST(RightUse, OfMoreBlocksThanPages) { expect_success_with_samples("sampled_many_times"); }
 
 ANNEX_SCENARIO(sampled_aligned) {
   for (const std::size_t alignment : {32, 256, 4096}) {
@@ -78,7 +79,7 @@ ANNEX_SCENARIO(sampled_aligned) {
   }
   return 0;
 }
-TEST(RightUse, OfAlignedBlocks) { expect_success("sampled_aligned"); }
+TEST(RightUse, OfAlignedBlocks) { expect_success_with_samples("sampled_aligned"); }
 
 // A block that is sampled within half a second, or nullptr.
 namespace {
@@ -106,7 +107,7 @@ ANNEX_SCENARIO(sampled_all_in_use) {
   SCENARIO_CHECK(sampled_soon() != nullptr);
   return 0;
 }
-TEST(RightUse, OfAllPages) { expect_success("sampled_all_in_use"); }
+TEST(RightUse, OfAllPages) { expect_success_with_samples("sampled_all_in_use"); }
 
 ANNEX_SCENARIO(sampled_and_forked) {
   char* block = take_sampled(40);
@@ -125,7 +126,7 @@ ANNEX_SCENARIO(sampled_and_forked) {
   annex_free(block);
   return 0;
 }
-TEST(RightUse, InParentAndChild) { expect_success("sampled_and_forked"); }
+TEST(RightUse, InParentAndChild) { expect_success_with_samples("sampled_and_forked"); }
 
 // --- faults that are none of ours ------------------------------------------------------------------------------------
 
@@ -175,9 +176,4 @@ ANNEX_SCENARIO(sampled_none) {
   }
   return 0;
 }
-TEST(RightUse, NoneUnlessAskedFor) {
-  Launch launch;
-  launch.scenario = "sampled_none";
-  const Outcome outcome = run_scenario(launch);
-  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
-}
+TEST(RightUse, NoneUnlessAskedFor) { expect_success("sampled_none"); }
