@@ -18,6 +18,7 @@ TLS_LIMIT = 64  # bytes; the loader keeps some hundreds spare for libraries that
 FAMILY = """aligned_alloc calloc cfree free free_aligned_sized free_sized mallinfo mallinfo2 malloc malloc_info
 malloc_stats malloc_trim malloc_usable_size mallopt memalign posix_memalign pvalloc realloc
 reallocarray valloc""".split()
+JEMALLOC = "dallocx mallocx nallocx rallocx sallocx sdallocx xallocx".split()  # src/entry/jemalloc.cpp
 PRIVILEGES = "capset prctl setns syscall unshare".split()  # src/entry/privileges.cpp
 LOADING = "dlmopen dlopen".split()  # src/entry/loading.cpp
 PUBLIC = re.compile(r"(ANNEX_[0-9.]+|annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
@@ -76,7 +77,7 @@ def problems(library):
             yield f"exports {row[-1]}"
     for name in sorted({row[7].split("@")[0] for row in symbols if len(row) > 7 and row[6] == "UND"} - IMPORTS - {""}):
         yield f"calls {name}"
-    known = set(FAMILY + PRIVILEGES + LOADING)
+    known = set(FAMILY + JEMALLOC + PRIVILEGES + LOADING)
     for name in sorted(known - exported):
         yield f"does not export {name}"
     for name in sorted(exported - known):
