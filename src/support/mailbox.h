@@ -40,7 +40,7 @@ class Mailbox {
     if (state_.load(std::memory_order_relaxed) != kTaken) return;
     if (request_.what == Request::What::kResize) request_.block = nullptr;  // refused: its owner moves it
     const bool again = request_.what == Request::What::kAllocate;
-    state_.store(again ? kAsked : kAnswered, std::memory_order_relaxed);
+    state_.store(again ? kAsked : kAnswered, std::memory_order_release);  // as answer() does
   }
 
   // The support core. Is there something to answer?
