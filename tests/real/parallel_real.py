@@ -14,17 +14,17 @@ def lines(count):
 
 def work(on):
     data = "".join(lines(150000)).encode()
-    more = data[:100000]
     (on.dir / "data.txt").write_bytes(data)
-    (on.dir / "more.txt").write_bytes(more)
-    # Two files each time: with one, xz 5.8 shuts itself into a sandbox, in which no statistics can be written.
-    packed = on.run(["xz", "-2", "-T2", "--block-size=1MiB", "-c", "data.txt", "more.txt"]).out
-    (on.dir / "data.xz").write_bytes(packed)
-    unpacked = on.run(["xz", "-dc", "-T2", "data.xz", "data.xz"]).out
+    # Into files: xz 5.8 that writes to its standard output shuts itself into a sandbox, where no statistics can be written.
+    on.run(["xz", "-2", "-T2", "--block-size=1MiB", "--keep", "data.txt"])
+    packed = (on.dir / "data.txt.xz").read_bytes()
+    (on.dir / "data.txt").unlink()
+    on.run(["xz", "--decompress", "-T2", "data.txt.xz"])
+    unpacked = (on.dir / "data.txt").read_bytes()
     return {
         "packed": packed,
         "unpacked": hashlib.sha256(unpacked).hexdigest(),
-        "came back": unpacked == 2 * (data + more),
+        "came back": unpacked == data,
         "sorted": on.run(["sort", "--parallel=2", "-S", "4M", "-k2,2", "-k1,1n", "data.txt"]).out,
         "sorted in memory": on.run(["sort", "--parallel=4", "-S", "200M", "-u", "-r", "data.txt"]).out,
         "pools": on.run(["python3", INPUTS / "pools.py"]).out,
