@@ -63,7 +63,8 @@ TEST(Inspection, LargeBlocksAreCountedOneByOne) {
   }
   const struct mallinfo2 during = mallinfo2();
   EXPECT_EQ(during.hblks, before.hblks + blocks.size());
-  EXPECT_EQ(during.uordblks, before.uordblks);
+  // By less than the smallest of them: offload's support core may have set small blocks aside meanwhile.
+  EXPECT_LT(during.uordblks, before.uordblks + 200 * kKiB);
   if (flavour() == Flavour::kHardened) {  // what is usable there is what was asked for
     EXPECT_GE(during.hblkhd, before.hblkhd + bytes);
   } else {
