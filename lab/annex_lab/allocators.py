@@ -103,6 +103,9 @@ EXPERIMENTS_OF = {
     ),
     "annex-marked": Variant("annex-marked", {}, "Annex with markers for Mallacc: target annex-marked-shared"),
     "annex-solo-marked": Variant("annex-solo-marked", {}, "the same of its flavour for one thread"),
+    "annex-segregated": Variant(
+        "annex-segregated", {}, "metadata apart from the blocks, for a support core: target annex-segregated-shared"
+    ),
     "annex-unbatched": Variant("annex-unbatched", {}, "Annex without batches: target annex-unbatched-shared"),
     "annex-by-slab": Variant("annex-by-slab", {}, "Annex with a queue for each slab: target annex-by-slab-shared"),
     "annex-by-slab-unbatched": Variant(
@@ -152,6 +155,11 @@ class Allocator:
     def for_one_thread(self) -> bool:
         """Made for single-threaded programs; in others it goes on as shared does, by a longer way."""
         return self.name == "annex-solo"
+
+    @property
+    def takes_one_call_at_a_time(self) -> bool:
+        """It has no lock: for a simulated support core, or for programs of one thread on a simulated core."""
+        return self.name == "annex-segregated"
 
     @property
     def has_support(self) -> bool:

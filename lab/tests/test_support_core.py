@@ -56,6 +56,27 @@ def test_no_locked_instruction_is_left_on_main_cores(sim):
     assert results["cores"][results["support_core"]["core"]]["allocator"]["atomics"] > 1000
 
 
+def lines_taken(results: dict) -> float:
+    """Lines that the support core takes out of main cores' caches, a call."""
+    unit = results["support_core"]
+    return results["memory"]["cores"][unit["core"]]["coherence"]["transfers"]["allocator"] / unit["served"]
+
+
+def test_metadata_apart_leaves_blocks_in_the_programs_caches(sim):
+    """SpeedMalloc 5.1.1: what the support core reads and writes is in no block."""
+    taken = {}
+    for allocator in ("annex", "annex-segregated"):
+        _, results = sim("--threads", 4, "--allocator", allocator, "--workload", "gap-bfs", "--scale", "0.003")
+        check_invariants(results)
+        taken[allocator] = lines_taken(results)
+    assert taken["annex-segregated"] < 0.05 < 0.2 < taken["annex"]
+
+
+def test_what_has_no_lock_is_for_one_caller(sim, tmp_path):
+    refused, _ = Simulator(tmp_path)("--threads", 2, "--allocator", "annex-segregated", "--", "true")
+    assert refused.returncode == 2 and "has no lock" in refused.stderr and len(refused.stderr.splitlines()) <= 2
+
+
 def test_bounds(sim):
     program = sim.compiled(THREADS)
 

@@ -107,6 +107,13 @@ Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
   return take_bits(slab, most);
 }
 
+void* SegregatedHeap::take_or_carve(SizeClass c) {
+  Granule* const slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
+  if (slab == nullptr) return nullptr;
+  if (!Bits::has_free(slab)) carve(slab, 1);
+  return take_bit(slab);
+}
+
 // So many blocks of the slab have come back.
 [[gnu::always_inline]] inline void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
   const uint32_t out = slab->countdown - came_back;
@@ -153,6 +160,33 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
     }
   }
   hold(nullptr);
+}
+
+bool SegregatedHeap::put_one(void* block) {
+  const size_t offset = reinterpret_cast<uintptr_t>(block) - primary.start;
+  if (offset >> kGranuleShift >= primary_granules()) return false;
+  Granule* const slab = primary_granule(primary.start, offset >> kGranuleShift);
+  const auto product = static_cast<unsigned __int128>(offset % kGranule) * slab->key;
+  if (static_cast<uint64_t>(product) >= slab->limit) return false;  // core/granule.h
+  const auto index = static_cast<uint32_t>(product >> 64);
+  uint64_t* const word = slab->bitmap + index / kWord;
+  const uint64_t bit = uint64_t{1} << (index % kWord);
+  if ((*word & bit) != 0) [[unlikely]]
+    die(kFreedTwice, block);
+  *word |= bit;
+  slab->first_word = std::min(slab->first_word, index / kWord);
+  if (slab->state == SlabState::kCurrent) [[likely]] {
+    --slab->countdown;
+  } else {
+    settle(slab, 1);
+  }
+  return true;
+}
+
+bool SegregatedHeap::is_free(const Granule* slab, const void* block) {
+  const size_t index =
+      static_cast<size_t>(static_cast<const char*>(block) - slab->start) / block_size(slab->size_class);
+  return (slab->bitmap[index / kWord] >> (index % kWord) & 1) != 0;
 }
 
 void SegregatedHeap::drop(Granule* slab) {

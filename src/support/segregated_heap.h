@@ -13,6 +13,7 @@
 // thread that does its work.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -30,6 +31,13 @@ class SegregatedHeap {
   // With the lock held: between 1 and `most` blocks of the class, of which there are more in the slab or not; none
   // where memory is exhausted.
   Batch take(SizeClass c, uint32_t most);
+  // The same for who has the heap to himself, a block at a time: one that lies free in the class's current slab, or
+  // nullptr; one from wherever there is one.
+  void* take_one(SizeClass c) {
+    Granule* const slab = life_.current(c);
+    return slab != nullptr && Bits::has_free(slab) ? take_bit(slab) : nullptr;
+  }
+  void* take_or_carve(SizeClass c);
   // With the lock held: lets go of the current slabs that are empty.
   void flush();
   // With the lock held: of the class's slabs.
@@ -38,6 +46,11 @@ class SegregatedHeap {
   // Blocks come back to whatever heaps they are from, whose locks it takes, one at a time (and spans, which are passed
   // on). Ends the process where one is none that is out.
   static void put_back(void* const* blocks, uint32_t count);
+  // The same of one block, for who has the heap to himself; false, and nothing done, where it is of no slab of one
+  // granule in the first arena.
+  bool put_one(void* block);
+  // Whether a block of the slab is not out.
+  static bool is_free(const Granule* slab, const void* block);
 
  private:
   // Free blocks are bits.
@@ -45,6 +58,17 @@ class SegregatedHeap {
     static bool has_free(const Granule* slab) { return slab->countdown < slab->carved; }
     static void becomes_full(Granule*) {}
   };
+
+  // The first free block of a slab that has one.
+  static void* take_bit(Granule* slab) {
+    uint32_t at = slab->first_word;
+    while (slab->bitmap[at] == 0) ++at;
+    slab->first_word = at;
+    const uint64_t word = slab->bitmap[at];
+    slab->bitmap[at] = word & (word - 1);
+    ++slab->countdown;
+    return slab->start + (at * kWord + static_cast<unsigned>(std::countr_zero(word))) * block_size(slab->size_class);
+  }
 
   Granule* new_slab(SizeClass c);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);

@@ -60,8 +60,9 @@ def _workload(asked: Asked, scratch: Path) -> run.Guest:
     return run.Guest(argv, env=dict(task.env), stdin=task.stdin, cwd=task.cwd or context.scratch)
 
 
-def _library(allocator: str) -> tuple[str, dict[str, str]]:
+def _library(asked: Asked, machine: Path) -> tuple[str, dict[str, str]]:
     """What is preloaded, and the environment that it needs; a path to a library is one of one's own."""
+    allocator = asked.allocator
     if "/" in allocator:
         if not Path(allocator).is_file():
             raise Failed(f"{allocator}: no such library")
@@ -71,6 +72,10 @@ def _library(allocator: str) -> tuple[str, dict[str, str]]:
         found = known.find(allocator)
     except known.Unavailable as why:
         raise Failed(why) from None
+    if found.takes_one_call_at_a_time and asked.threads > 1 and not run.parked(run.parameters(machine)):
+        raise Failed(
+            f"{allocator} has no lock: --threads 1, or a support core that runs all calls (--hardware speedmalloc)"
+        )
     return found.preload, {**found.env, **({"ANNEX_RESERVE": run.RESERVE} if known.is_ours(found.name) else {})}
 
 
@@ -89,7 +94,7 @@ def ready(asked: Asked, scratch: Path) -> tuple[run.Guest, Path]:
         raise Failed(why, 127) from None
     except (machines.UnknownMachine, guest.CannotSimulate) as why:
         raise Failed(why) from None
-    library, env = _library(asked.allocator)
+    library, env = _library(asked, machine)
     return run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd), machine
 
 

@@ -66,6 +66,47 @@ TEST(SegregatedHeap, NoBlockIsOutTwice) {
   for (auto& [block, c] : out) user.put(block);
 }
 
+// As front/segregated.h calls it, which has it to itself.
+TEST(SegregatedHeap, ABlockAtATimeIsOutOnceAndHoldsWhatWasWritten) {
+  User user;
+  std::mt19937 random(7);
+  std::vector<std::pair<unsigned char*, SizeClass>> out;
+  const auto take = [&](SizeClass c) {
+    void* const block = user.heap.take_one(c);
+    return static_cast<unsigned char*>(block != nullptr ? block : user.heap.take_or_carve(c));
+  };
+  for (int step = 0; step < 20'000; ++step) {
+    if (out.size() < 3000 && random() % 5 < 3) {
+      const SizeClass c = static_cast<SizeClass>(random() % 8 == 0 ? random() % kClasses : random() % 6);
+      unsigned char* const block = take(c);
+      ASSERT_NE(block, nullptr);
+      ASSERT_EQ(usable_size(block_or_die(block)), block_size(c));
+      ASSERT_FALSE(SegregatedHeap::is_free(block_or_die(block), block));
+      memset(block, step % 251, block_size(c));
+      out.emplace_back(block, c);
+    } else if (!out.empty()) {
+      auto& which = out[random() % out.size()];
+      const auto [block, c] = which;
+      for (size_t i = 1; i < block_size(c); ++i) ASSERT_EQ(block[i], block[0]);
+      if (!user.heap.put_one(block)) user.put(block);
+      for (size_t i = 1; i < block_size(c) && slab_granules(c) == 1; ++i) ASSERT_EQ(block[i], block[0]);
+      which = out.back();
+      out.pop_back();
+    }
+  }
+  for (const auto& [block, c] : out) user.put(block);
+}
+
+TEST(SegregatedHeapDeathTest, ABlockThatIsPutBackTwiceEndsTheProcess) {
+  User user;
+  void* const block = user.heap.take_or_carve(class_of(64));
+  void* const other = user.heap.take_or_carve(class_of(64));
+  ASSERT_TRUE(user.heap.put_one(block));
+  EXPECT_DEATH(user.heap.put_one(block), "freed twice");
+  EXPECT_FALSE(user.heap.put_one(static_cast<char*>(other) + 16));  // for put_back, which says what is wrong
+  EXPECT_TRUE(user.heap.put_one(other));
+}
+
 TEST(SegregatedHeap, BlocksHoldNoLink) {
   User user;
   const SizeClass c = class_of(64);

@@ -17,6 +17,7 @@ ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
 ALLOCATOR_INSTRUCTIONS, ALLOCATOR_CYCLES = "allocator_instructions", "allocator_cycles"
 ALLOCATOR_ATOMICS = "allocator_locked_instructions"
 ALLOCATOR_TRANSFERS = "allocator_transfers"  # lines that the allocator's code fetched out of other cores' caches
+SUPPORT_TRANSFERS = "support_transfers"  # lines that a support core took out of other cores' caches, a call
 MISS_STALLS = "miss_stalls"
 MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 FREES = "frees"
@@ -106,7 +107,9 @@ def _support(part: dict) -> dict:
     unit = part.get("support_core")
     if unit is None:
         return {}
-    own = part["cores"][unit["core"] :][: len(unit["each"])]
+    numbers = slice(unit["core"], unit["core"] + len(unit["each"]))
+    own = part["cores"][numbers]
+    taken = sum(core["coherence"]["transfers"]["allocator"] for core in part["memory"]["cores"][numbers])
     mallocs = max(unit["malloc_queue"]["taken"], 1)
     return {
         "support_busy": sum(core["busy_cycles"] for core in own),
@@ -114,6 +117,7 @@ def _support(part: dict) -> dict:
         "malloc_to_pointer": unit["asked_to_answered"] / mallocs,
         "malloc_queued": unit["malloc_queue"]["waited"] / mallocs,
         "cycles_a_call": unit["service"] / max(unit["served"], 1),
+        SUPPORT_TRANSFERS: taken / max(unit["served"], 1),
     }
 
 
