@@ -122,6 +122,33 @@ class Data:
     def lowest(self, panel: str, series: str, count: int) -> list[str]:
         return [cell.row for cell in sorted(self.workloads(panel, series), key=lambda cell: cell.ours)[:count]]
 
+    def highest(self, panel: str, series: str, count: int) -> list[str]:
+        return self.lowest(panel, series, len(self.workloads(panel, series)))[::-1][:count]
+
+    def rows(self, panel: str) -> list[str]:
+        return list(dict.fromkeys(cell.row for cell in self.cells if cell.panel == panel))
+
+    def between(self, panel: str, series: str, least: int, end: int) -> str:
+        """Of a histogram, whose rows are where its bins begin: the share in those bins, in per cent."""
+        return f"{100 * sum(cell.ours for cell in self.across(panel, series) if least <= int(cell.row) < end):.0f}"
+
+    def knee(self, panel: str, series: str) -> str:
+        """The row with the largest step down."""
+        steps = [(after.ours - before.ours, after.row) for before, after in itertools.pairwise(self.across(panel, series))]
+        return min(steps)[1]
+
+    def part(self, panel: str, row: object) -> str:
+        """Of Mallacc's limit, what it gains with so many entries, in per cent."""
+        return f"{100 * (1 - self(panel, row, 'Mallacc').ours) / (1 - self(panel, row, 'limit').ours):.0f}"
+
+    def holds_paper(self, panel: str, series: Iterable[str]) -> bool:
+        return all(mean.low_95 <= mean.paper <= mean.high_95 for mean in (self(panel, MEAN, name) for name in series))
+
+    def apart(self, panel: str, other: str) -> float:
+        """How far the means of two panels are, at most."""
+        means = [cell for cell in self._means(()) if cell.panel == panel]
+        return max(abs(cell.ours - self(other, MEAN, cell.series).ours) for cell in means)
+
     def across(self, panel: str, series: str) -> list[Cell]:
         """All rows of a series."""
         return [cell for cell in self.cells if (cell.panel, cell.series) == (panel, series)]
@@ -197,6 +224,11 @@ def span(values: Iterable[Cell | float], percent: bool = False) -> str:
     return f"{100 * least:.0f} to {100 * most:.0f}" if percent else f"{least:.2f} to {most:.2f}"
 
 
+def span_percent(values: Iterable[Cell], digits: int = 0) -> str:
+    numbers = [100 * value.ours for value in values]
+    return f"{_per_cent(min(numbers), digits)} to {_per_cent(max(numbers), digits)}"
+
+
 def where(words: str, condition: bool) -> str:
     if not condition:
         raise Wrong(f'the data does not say: "{words}"')
@@ -223,7 +255,7 @@ def environment(docs: Path) -> jinja2.Environment:
             "change": change,
             "share": share,
             "saved": saved,
-            "span": span,
+            "span": span, "span_percent": span_percent,
             "where": where,
         },
         **{what: _of(what) for what in ("paper", "bound")},
