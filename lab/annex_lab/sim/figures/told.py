@@ -27,6 +27,7 @@ import jinja2
 
 from annex_lab import stats
 from annex_lab.sim.figures.cells import ABOVE, Cell
+from annex_lab.sim.figures.exgen.claims import ALONE
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.values import AVERAGE, MEAN
 from annex_lab.sim.figures.write import number, read_csv
@@ -69,7 +70,11 @@ class Data:
 
     def workloads(self, panel: str, series: str) -> list[Cell]:
         """A column without its mean."""
-        found = [cell for cell in self.cells if (cell.panel, cell.series) == (panel, series) and cell.row not in MEANS]
+        found = [
+            cell
+            for cell in self.cells
+            if (cell.panel, cell.series) == (panel, series) and not cell.row.startswith(MEANS)
+        ]
         if not found or any(cell.ours is None for cell in found):
             raise Wrong(f"{self.name} has no whole column {panel!r}, {series!r}")
         return found
@@ -134,7 +139,9 @@ class Data:
 
     def knee(self, panel: str, series: str) -> str:
         """The row with the largest step down."""
-        steps = [(after.ours - before.ours, after.row) for before, after in itertools.pairwise(self.across(panel, series))]
+        steps = [
+            (after.ours - before.ours, after.row) for before, after in itertools.pairwise(self.across(panel, series))
+        ]
         return min(steps)[1]
 
     def part(self, panel: str, row: object) -> str:
@@ -148,6 +155,11 @@ class Data:
         """How far the means of two panels are, at most."""
         means = [cell for cell in self._means(()) if cell.panel == panel]
         return max(abs(cell.ours - self(other, MEAN, cell.series).ours) for cell in means)
+
+    def mean_without(self, panel: str, series: str, left_out: Iterable[str], only: Iterable[str] = ()) -> float:
+        """The geometric mean of a column without some of its workloads, or of some only."""
+        kept = [cell for cell in self.workloads(panel, series) if cell.row not in left_out]
+        return stats.geometric_mean([cell.ours for cell in kept if not only or cell.row in only])
 
     def across(self, panel: str, series: str) -> list[Cell]:
         """All rows of a series."""
@@ -164,6 +176,15 @@ class Data:
 
 def ours(cell: Cell, digits: int | None = None) -> str:
     return number(cell.ours, cell.unit) if digits is None else f"{cell.ours:.{digits}f}"
+
+
+def seeds(cell: Cell) -> str:
+    """With the lowest and the highest seed, or round."""
+    return f"{ours(cell)} ({number(cell.seeds_low, cell.unit)} to {number(cell.seeds_high, cell.unit)})"
+
+
+def beside_paper(cell: Cell) -> str:
+    return ours(cell) + (f" (the paper {number(cell.paper, cell.unit)})" if cell.paper is not None else "")
 
 
 def _ends(cell: Cell) -> tuple[float, float]:
@@ -255,7 +276,10 @@ def environment(docs: Path) -> jinja2.Environment:
             "change": change,
             "share": share,
             "saved": saved,
-            "span": span, "span_percent": span_percent,
+            "span": span,
+            "seeds": seeds,
+            "beside_paper": beside_paper,
+            "span_percent": span_percent,
             "where": where,
         },
         **{what: _of(what) for what in ("paper", "bound")},
@@ -265,7 +289,15 @@ def environment(docs: Path) -> jinja2.Environment:
     def data(name: str) -> Data:
         return Data(name, docs / "campaigns" / f"{name}.csv")
 
-    made.globals |= {"data": data, "mean": MEAN, "average": AVERAGE, "geomean": geomean, "max": max, "min": min}
+    made.globals |= {
+        "data": data,
+        "mean": MEAN,
+        "average": AVERAGE,
+        "geomean": geomean,
+        "max": max,
+        "min": min,
+        "alone": ALONE,
+    }
     return made
 
 
