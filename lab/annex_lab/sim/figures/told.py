@@ -130,6 +130,9 @@ class Data:
     def highest(self, panel: str, series: str, count: int) -> list[str]:
         return self.lowest(panel, series, len(self.workloads(panel, series)))[::-1][:count]
 
+    def above_one(self, panel: str, series: str) -> int:
+        return sum(cell.ours > 1 for cell in self.workloads(panel, series))
+
     def rows(self, panel: str) -> list[str]:
         return list(dict.fromkeys(cell.row for cell in self.cells if cell.panel == panel))
 
