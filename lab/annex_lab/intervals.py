@@ -2,7 +2,8 @@
 
 **Of a mean: Student's t.** Few values are averaged here, 5 to 30 rounds or some ten programs, and a percentile
 bootstrap of so few is too narrow: its nominal 95 % hold the mean of five normal values in 83 of 100 cases, of ten in
-90 (lab/tests/test_intervals.py counts). t (Student, "The probable error of a mean", Biometrika 1908) allows for what so
+90, and corrected for bias and skewness (BCa; Efron, "Better bootstrap confidence intervals", JASA 1987) in as few
+(lab/tests/test_intervals.py counts). t (Student, "The probable error of a mean", Biometrika 1908) allows for what so
 few say of their own spread. Ratios, and what is only ever compared by ratios (seconds, bytes), are averaged and bounded
 as natural logarithms, in which they are symmetric; so a ratio's interval and its inverse's are inverses.
 

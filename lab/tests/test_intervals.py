@@ -35,6 +35,14 @@ def test_the_interval_of_few_values_holds_the_mean_in_95_of_100_samples(count, b
     assert share(map(percentile_bootstrap, samples)) == pytest.approx(before, abs=0.015)  # nominally 95 %
 
 
+@pytest.mark.parametrize(("count", "held"), [(5, 0.83), (10, 0.90)])
+def test_correcting_a_bootstrap_for_bias_and_skewness_is_not_enough(count, held):
+    samples = np.log(log_normal(count)[:1000])
+    found = scipy.stats.bootstrap((samples,), np.mean, axis=1, n_resamples=400, method="BCa", random_state=1)
+    low, high = found.confidence_interval
+    assert np.mean((low <= 0) & (high >= 0)) == pytest.approx(held, abs=0.025)  # nominally 95 %
+
+
 @pytest.mark.parametrize("rounds", [5, 8])
 def test_the_interval_of_a_ratio_of_two_allocators(rounds):
     """Rounds of 2 % noise on a machine whose speed changes by 10 %. The lab had the means of the fastest quarters,

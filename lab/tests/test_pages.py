@@ -54,7 +54,7 @@ def test_data_that_has_changed_under_a_page_is_found(docs):
 def test_a_number_without_data_is_refused(docs):
     template = docs / "page.md.j2"
     text = template.read_text()
-    template.write_text(text + "With larson it is at 0.33.\n")
+    template.write_text("    a command --scale 0.2\n\n" + text + "With larson it is at 0.33.\n")
     assert told.differences(docs) == ["page.md.j2 types 0.33, which must come from data"]
     template.write_text(text + "{# typed: 0.33 #}With larson it is at 0.33, says the paper.\n")
     assert not any("types" in line for line in told.differences(docs))
