@@ -5,17 +5,20 @@ allocators that both files have: with R the geometric mean of theirs on the same
 
     change = (B's time / B's R) / (A's time / A's R)
 
-Memory does not depend on the machine's mood and is compared as it is. Where the files share no other allocator, times
-are, too, and the result says so.
+each of them the geometric mean over the rounds of its run. Memory does not depend on the machine's mood and is compared
+as it is. Where the files share no other allocator, times are, too, and the result says so.
 """
 
-import random
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from annex_lab import allocators, document, report, stats
+import numpy as np
+
+from annex_lab import allocators, document, intervals, report, stats
 from annex_lab.document import Unusable
+from annex_lab.intervals import Mean
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Results:
 class Change:
     workload: str  # or a number of them, for the geometric mean
     ratio: float  # B / A: below 1, B is better
-    low: float | None  # 95 % interval over resampled rounds
+    low: float | None  # 95 % interval of the noise; none from fewer than three rounds of each
     high: float | None
 
     @property
@@ -71,37 +74,29 @@ def yardsticks(a: Results, b: Results, subject: str) -> list[str]:
 def changes(a: Results, b: Results, subject: str, metric: str) -> list[Change]:
     """B against A on each program that both measured, and last their geometric mean."""
     others = [] if metric in stats.MEMORY else yardsticks(a, b, subject)
-    stream = random.Random(1)
-    found, all_draws = [], []
+    found: dict[str, Mean] = {}
     for workload in (name for name in a.workloads() if name in b.workloads()):
         names = [n for n in others if a.of(workload, n, metric) and b.of(workload, n, metric)]
-        mine = [run.of(workload, subject, metric) for run in (a, b)]
-        if not all(mine) or min(map(min, mine)) <= 0:
+        if not (a.of(workload, subject, metric) and b.of(workload, subject, metric)):
             continue
-        theirs = [[run.of(workload, name, metric) for name in names] for run in (a, b)]
-
-        def change(median, mine=mine, theirs=theirs) -> float:
-            relative = [
-                median(own) / (stats.geometric_mean([max(median(one), 1e-9) for one in rest]) if rest else 1.0)
-                for own, rest in zip(mine, theirs, strict=True)
-            ]
-            return relative[1] / relative[0]
-
-        draws = _draws(change, stream) if min(map(len, mine)) >= stats.ENOUGH_ROUNDS else []
-        all_draws.append(draws)
-        found.append(Change(workload, change(statistics.median), *stats.interval(draws)))
-    if found:
-        joint = [stats.geometric_mean(list(row)) for row in zip(*all_draws, strict=True)] if all(all_draws) else []
-        mean = stats.geometric_mean([one.ratio for one in found])
-        found.append(Change(f"geometric mean of {len(found)}", mean, *stats.interval(joint)))
-    return found
+        first, second = (_relative(run, workload, subject, names, metric) for run in (a, b))
+        change = intervals.difference(second, first)
+        if not math.isnan(change.value):
+            found[workload] = change
+    changes = [Change(workload, *stats.as_ratio(change)) for workload, change in found.items()]
+    if changes:
+        mean = stats.as_ratio(intervals.mean_of(list(found.values())))
+        changes.append(Change(f"geometric mean of {len(found)}", *mean))
+    return changes
 
 
-def _draws(change, stream: random.Random) -> list[float]:
-    """The change, with every row of rounds drawn anew (with replacement)."""
-    return [
-        change(lambda values: statistics.median(stream.choices(values, k=len(values)))) for _ in range(stats.RESAMPLES)
-    ]
+def _relative(run: Results, workload: str, subject: str, others: list[str], metric: str) -> Mean:
+    """The logarithm of the subject's figure over the others' geometric mean, of rounds that all have."""
+    rounds = run.samples.rounds(workload, metric)
+    logarithms = stats.logarithms(rounds[subject])
+    if others:
+        logarithms = logarithms - np.mean([stats.logarithms(rounds[name]) for name in others], axis=0)
+    return Mean.of(logarithms)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def as_markdown(document: dict, rungs: list[Rung]) -> str:
         "",
         f"Made by: `{document['options']['command']}`",
         "",
-        f"Against {BASE}, each by its fastest quarter of rounds; in brackets the 95 % interval of the noise.",
+        f"Against {BASE}, round by round; in brackets the 95 % interval of the noise.",
         "",
         *report.table_head(heads),
     ]

@@ -99,7 +99,7 @@ class Report:
         lines = [
             f"## {subject} against each, geometric means",
             "",
-            f"{subject} / the other, each by its fastest quarter of the same rounds: below 1 {subject} is better. "
+            f"{subject} / the other, round by round: below 1 {subject} is better. "
             "In brackets the 95 % interval of the noise; a ratio whose interval holds 1 is no difference. Losses "
             "beyond it are bold.",
         ]
@@ -122,7 +122,7 @@ class Report:
         lines = [
             f"## Where {subject} is behind the best of the others, beyond the noise",
             "",
-            f"{subject} / the best, each by its fastest quarter of rounds, and the 95 % interval. Every other program "
+            f"{subject} / the best, round by round, and the 95 % interval. Every other program "
             "is level, better, or too noisy to tell.",
             "",
             *table_head(["", "program", "best", "ratio"]),

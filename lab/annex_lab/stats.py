@@ -1,10 +1,9 @@
 """From samples to numbers: medians, spreads, paired ratios and their geometric means by group.
 
-Two allocators are compared over the same rounds, in which they take turns within seconds of each other, so a machine
-that changes its speed from minute to minute changes both. The ratio on a program is that of the geometric means of
-either's fastest quarter of rounds: what else goes on can only slow a run down, and does so for some allocators more
-than for others (docs/benchmarking.md has how far two runs agree). The 95 % interval is the bootstrap's: rounds are
-drawn anew, with replacement, the same ones for both. It covers the noise of measuring, not the choice of programs.
+Two allocators are compared round by round: in each they take turns within seconds of each other, so a machine that
+changes its speed from minute to minute changes both. The ratio on a program is the geometric mean of the rounds'
+ratios, and its 95 % interval is Student's t of their logarithms (intervals.py); a group's is the geometric mean of its
+programs'. It covers the noise of measuring, not the choice of programs.
 """
 
 from __future__ import annotations
@@ -16,6 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from annex_lab import intervals
+from annex_lab.intervals import Mean
+
 if TYPE_CHECKING:
     import pandas as pd  # else loaded with the first samples: most commands have none, and take less time than that
 
@@ -25,9 +27,6 @@ METRICS = ("cpu_s", "score", *MEMORY)  # of which geometric means are taken
 SHOWN = ("cpu_s", "own_cpu_s", "score", *MEMORY, "minor_faults")
 SMALL_KIB = 20 * 1024  # a program whose peak under glibc is below this is a small one
 LEAST = 7  # programs in a group, or a mean of them says no more than they do one by one
-RESAMPLES = 400
-QUARTER = 4
-ENOUGH_ROUNDS = 3  # for an interval
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Ratio:
     """allocator / another, below 1 the allocator is better."""
 
     ratio: float
-    low: float | None  # 95 % interval over resampled rounds; none from fewer than three rounds
+    low: float | None  # 95 % interval of the noise; none from fewer than three rounds
     high: float | None
 
     @property
@@ -106,8 +105,8 @@ class Samples:
         rounds = self.rounds(program, metric)
         if allocator not in rounds or against not in rounds:
             return None
-        pairs = _Pairs(_logarithms(rounds[[allocator, against]]))
-        return None if math.isnan(pairs.point[0, 1]) else Ratio(*_bounds(pairs.point[0, 1], pairs.draws(0, 1)))
+        mean = Mean.of(logarithms(rounds[allocator]) - logarithms(rounds[against]))
+        return None if math.isnan(mean.value) else Ratio(*as_ratio(mean))
 
 
 def with_all_columns(table: pd.DataFrame) -> None:
@@ -130,60 +129,22 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(math.log(value) for value in values) / len(values))
 
 
-def _logarithms(rounds: pd.DataFrame) -> np.ndarray:
+def logarithms(rounds: pd.DataFrame | pd.Series) -> np.ndarray:
+    """NaN for what is missing, or has no logarithm."""
     values = rounds.to_numpy(dtype=float)
     return np.log(np.where(values > 0, values, np.nan))
 
 
-def fastest(rounds: np.ndarray) -> np.ndarray:
-    """The mean of the lowest quarter along the first axis."""
-    return np.sort(rounds, axis=0)[: math.ceil(len(rounds) / QUARTER)].mean(axis=0)
+def pairs(rounds: pd.DataFrame) -> Mean:
+    """The logarithms of one program's ratios, every allocator (row) over every other (column), of common rounds."""
+    values = logarithms(rounds)
+    return Mean.of(values[:, :, None] - values[:, None, :])
 
 
-class _Pairs:
-    """Logarithms of the ratios on one program, every allocator (row) against every other (column); NaN: no ratio."""
-
-    def __init__(self, logarithms: np.ndarray):
-        columns = logarithms.shape[1]
-        self.point = np.full((columns, columns), np.nan)
-        self.all_draws = np.full((RESAMPLES, columns, columns), np.nan)  # resample x allocator x against
-        missing = np.isnan(logarithms)
-        self._enter(logarithms, np.flatnonzero(~missing.any(axis=0)))
-        for one in np.flatnonzero(missing.any(axis=0)):  # only the rounds that both have
-            for other in range(columns):
-                self._enter(logarithms[~missing[:, one] & ~missing[:, other]], np.array([one, other]))
-
-    def _enter(self, rounds: np.ndarray, which: np.ndarray) -> None:
-        """The ratios of those columns, each against each, from these rounds."""
-        values = rounds[:, which]
-        if not values.size:
-            return
-        rows, against = np.ix_(which, which)
-        means = fastest(values)
-        self.point[rows, against] = means[:, None] - means[None, :]
-        count = len(values)
-        if count >= ENOUGH_ROUNDS:
-            drawn = np.random.default_rng(1).integers(count, size=(count, RESAMPLES))
-            means = fastest(values[drawn])
-            self.all_draws[:, rows, against] = means[:, :, None] - means[:, None, :]
-
-    def draws(self, allocator: int, against: int) -> np.ndarray:
-        return self.all_draws[:, allocator, against]
-
-
-def interval(draws) -> tuple[float | None, float | None]:
-    """Between which 95 % of the draws lie; nothing where there are none or one of them is missing."""
-    drawn = np.asarray(draws, dtype=float)
-    if not drawn.size or np.isnan(drawn).any():
-        return None, None
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def _bounds(point: float, draws: np.ndarray) -> tuple[float, float | None, float | None]:
-    """Logarithms in; the ratio and its interval out."""
-    low, high = interval(draws)
-    return (math.exp(point), *(None if bound is None else math.exp(bound) for bound in (low, high)))
+def as_ratio(mean: Mean) -> tuple[float, float | None, float | None]:
+    """A ratio and its interval, of a logarithm's."""
+    ends = [float(end) for end in (mean.value, *mean.bounds())]
+    return (math.exp(ends[0]), *(None if math.isnan(end) else math.exp(end) for end in ends[1:]))
 
 
 def groups(programs: dict[str, dict]) -> dict[str, list[str]]:
@@ -221,24 +182,20 @@ def geomeans(samples: Samples, members: dict[str, list[str]]) -> list[Geomean]:
     names = samples.allocators
     found = []
     for metric in METRICS:
-        pairs = {
-            program: _Pairs(_logarithms(samples.rounds(program, metric).reindex(columns=names)))
-            for program in samples.programs
+        by_program = {
+            program: pairs(samples.rounds(program, metric).reindex(columns=names)) for program in samples.programs
         }
         for group, programs in members.items():
-            here = [pairs[program] for program in programs if program in pairs]
+            here = [by_program[program] for program in programs if program in by_program]
             if not here:
                 continue
-            points = np.array([one.point for one in here])
-            draws = np.array([one.all_draws for one in here])
-            both = ~np.isnan(points)
+            mean = intervals.mean_of(here)
+            count = (~np.isnan([one.value for one in here])).sum(axis=0)
             for i, allocator in enumerate(names):
                 for j, against in enumerate(names):
-                    mine = both[:, i, j]
-                    if i == j or not mine.any():
-                        continue
-                    mean = _bounds(points[mine, i, j].mean(), draws[mine, :, i, j].mean(axis=0))
-                    found.append(Geomean(*mean, group, allocator, against, metric, int(mine.sum())))
+                    if i != j and count[i, j]:
+                        one = Mean(mean.value[i, j], mean.variance[i, j], mean.degrees[i, j])
+                        found.append(Geomean(*as_ratio(one), group, allocator, against, metric, int(count[i, j])))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Validation's own arithmetic: ranks, bias, verdicts, bounds of contended kernels, the machine `host`."""
+"""Validation's own arithmetic: bias, verdicts, bounds of contended kernels, the machine `host`."""
 
 import subprocess
 import sys
@@ -12,18 +12,6 @@ from annex_lab.sim.validation import against_host, agreement, contended
 from annex_lab.sim.validation.section import MET, NOT_MET, Section
 
 KERNEL_TIMES_5 = paths.ROOT / "lab/campaign/sim/machines/kernel-times-5.toml"
-
-
-def test_equal_values_share_the_mean_of_their_places():
-    assert agreement.ranks([0.5, 0.9, 0.5, 1.2]) == [1.5, 3, 1.5, 4]
-
-
-def test_rank_correlation():
-    assert agreement.rank_correlation([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
-    assert agreement.rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
-    # By hand: ranks 1, 2.5, 2.5, 4 and 1, 3, 2, 4: covariance 4.5, variances 4.5 and 5.
-    assert agreement.rank_correlation([1, 2, 2, 3], [1, 3, 2, 4]) == pytest.approx(4.5 / (4.5 * 5) ** 0.5)
-    assert agreement.rank_correlation([1, 1, 1], [1, 2, 3]) == 0
 
 
 def test_bias_is_geometric_and_signed():

@@ -1,7 +1,7 @@
 """How a program's pace grows with its threads under each allocator, where it ran with three numbers of them or more.
 
-The pace is the work a second, as a multiple of the yardstick's with the fewest threads; of each cell's fastest quarter
-of rounds, as everywhere (stats.py).
+The pace is the work a second, as a multiple of the yardstick's with the fewest threads; of each cell's rounds the
+geometric mean, as everywhere (stats.py).
 """
 
 import math
@@ -46,11 +46,11 @@ def curves(data: Data, rows: list[Row]) -> dict[str, tuple[list[int], list[float
 
 
 def _seconds(data: Data, row: Row, allocator: str) -> float | None:
-    """For the work: the geometric mean of the fastest quarter of rounds; None where there is nothing above zero."""
+    """For the work: the geometric mean of the rounds; None where there is nothing above zero."""
     cell = data.cell(row, allocator)
     scores = cell["score"].to_numpy(float) if cell is not None else np.empty(0)
     scores = scores[scores > 0]
-    return math.exp(stats.fastest(np.log(scores))) if len(scores) else None
+    return stats.geometric_mean(scores) if len(scores) else None
 
 
 def picture(data: Data, workload: str, rows: list[Row], name: str) -> plots.Picture:

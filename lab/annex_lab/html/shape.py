@@ -26,7 +26,7 @@ class Ratio:
     """An allocator / the yardstick: below 1 the allocator is better."""
 
     value: float
-    low: float | None = None  # 95 % interval over resampled rounds; none from fewer than three
+    low: float | None = None  # 95 % interval of the noise; none from fewer than three rounds
     high: float | None = None
 
     @property
@@ -108,7 +108,7 @@ class Data:
         return {threads: stats.Samples(results) for threads, results in by_threads.items()}
 
     def ratio(self, row: Row, allocator: str, metric: str) -> Ratio | None:
-        """Of the fastest quarters of rounds, as in the geometric means; None where no round has both above zero."""
+        """Round by round, as in the geometric means; None where no round has both above zero."""
         if self.yardstick is None or row.threads is None:
             return None
         found = self._statistics[row.threads].ratio(row.workload, allocator, self.yardstick, metric)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from annex_lab import allocators as known
 from annex_lab import native, paths, programs
 from annex_lab.programs import inputs
 from annex_lab.programs.model import Command, Context
-from annex_lab.sim import cache, campaign, guest, invariants, machines, run
+from annex_lab.sim import cache, campaign, guest, invariants, machines, run, suited, surroundings
 
 
 class Failed(Exception):
@@ -95,7 +96,29 @@ def ready(asked: Asked, scratch: Path) -> tuple[run.Guest, Path]:
     except (machines.UnknownMachine, guest.CannotSimulate) as why:
         raise Failed(why) from None
     library, env = _library(asked, machine)
-    return run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd), machine
+    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd)
+    _refuse_unsuited(asked.allocator, who, machine)
+    return who, machine
+
+
+def _refuse_unsuited(allocator: str, who: run.Guest, machine: Path) -> None:
+    """What would run to its end, and whose numbers would be another allocator's, or zeros."""
+    try:
+        if who.library:
+            suited.check_library(Path(who.library))
+        if run.OURS.tool.exists():  # else the run says what is missing
+            suited.check_markers(allocator, _code_of(who), run.parameters(machine))
+    except (suited.Unsuited, run.CannotRun) as why:
+        raise Failed(why) from None
+
+
+def _code_of(who: run.Guest) -> Iterator[Path]:
+    """Files that may have the allocator's code: the preloaded one, or else the program with its libraries."""
+    if who.library:
+        yield Path(who.library)
+        return
+    yield Path(who.argv[0])
+    yield from map(Path, surroundings.libraries_of(who.argv[0], [run.qemu(), "-cpu", run.CPU], who.env).values())
 
 
 def described(asked: Asked, who: run.Guest, done: run.Simulated) -> dict:

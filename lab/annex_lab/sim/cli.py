@@ -100,10 +100,11 @@ def sim(
 ) -> None:
     """Runs an unmodified program on a simulated machine and says where its time went, and the allocator's part in it.
 
-    Exit status: the program's own (128 + N after signal N); 2 for what cannot be simulated or a wrong machine; 3 where
-    only a part of the run was simulated (exec); 4 where an invariant of the hardware does not hold; 124 where it hung;
-    125 where the simulator itself failed; 127 where there is no such program; 130 after Ctrl-C. Statistics of a run
-    that did not come to its end are written all the same, and marked.
+    Exit status: the program's own (128 + N after signal N); 2 for what cannot be simulated, a wrong machine, or an
+    allocator for which its hardware would do nothing; 3 where only a part of the run was simulated (exec); 4 where an
+    invariant of the hardware does not hold; 124 where it hung; 125 where the simulator itself failed; 127 where there
+    is no such program; 130 after Ctrl-C. Statistics of a run that did not come to its end are written all the same,
+    and marked.
     """
     if list_machines:
         Console().print("\n".join(machines.presets()))

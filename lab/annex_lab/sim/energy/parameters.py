@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy
 
+from annex_lab import intervals
+
 FILE = Path(__file__).with_name("parameters.csv")
 DRAWS = 4000
-INTERVAL = (2.5, 97.5)  # percentiles
 
 Quantity = numpy.ndarray  # [0]: nominal
 Drawn = Mapping[str, Quantity]
@@ -81,5 +82,5 @@ class Estimate:
 
 
 def estimate(of: Quantity) -> Estimate:
-    low, high = numpy.percentile(of[1:], INTERVAL) if len(of) > 1 else (of[0], of[0])
+    low, high = intervals.of_draws(of[1:]) if len(of) > 1 else (of[0], of[0])
     return Estimate(float(of[0]), float(min(low, of[0])), float(max(high, of[0])))

@@ -8,6 +8,7 @@
     cells     a number of a figure beside the paper's
     figure    what a figure is: its runs, its cells, how it is drawn; and a paper
     draw, write, page   SVG; CSV, Markdown and the index; one page of all
+    campaign_data, told   the CSV in docs/campaigns, and the pages of docs/ that templates make of them
     speedmalloc/  the figures of SpeedMalloc; a folder for each paper
     papers        all of them
 

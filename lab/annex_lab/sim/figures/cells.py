@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-ABOVE = "faster than calls that cost nothing"  # a defect
+ABOVE = "above its bound"  # which is none, then
 RATIO, SHARE, COUNT = "", "share", "count"  # what a number is; a share is between 0 and 1
 BEHIND = "slower than in software"  # a queue, or a defect
 
@@ -15,7 +15,7 @@ class Cell:
     ours: float | None
     seeds_low: float | None = None  # the seeds' lowest and highest
     seeds_high: float | None = None
-    low_95: float | None = None  # of means: the bootstrap's interval over workloads
+    low_95: float | None = None  # of means: the interval over workloads
     high_95: float | None = None
     paper: float | None = None
     paper_from: str = ""  # the section or table that gives it

@@ -17,7 +17,7 @@ from annex_lab import allocators as known
 from annex_lab import paths
 from annex_lab.sim import run
 from annex_lab.sim.campaign import count_of
-from annex_lab.sim.figures import host, metrics, page, runner, write
+from annex_lab.sim.figures import host, metrics, page, runner, told, write
 from annex_lab.sim.figures.figure import Choice, Figure, Paper
 from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.papers import PAPERS
@@ -297,6 +297,17 @@ def every_paper(
     if not list_ and not dry_run:
         print(page.write(PAPERS, out, out / "index.html"))
     if not whole:
+        raise typer.Exit(1)
+
+
+@figures.command("pages")
+def pages(
+    write: Annotated[bool, typer.Option("--write", help="make those anew that differ")] = False,
+    docs: Annotated[Path, typer.Option(help="a folder of templates, with its campaigns/")] = paths.ROOT / "docs",
+) -> None:
+    """Compares the pages of docs/ that are made of figures' data with that data; status 1 where one differs."""
+    if found := told.differences(docs, write):
+        print("\n".join(found))
         raise typer.Exit(1)
 
 

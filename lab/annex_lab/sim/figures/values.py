@@ -1,24 +1,21 @@
 """Numbers by workload and seed, and cells of them.
 
 Ratios are taken seed by seed. A workload's number is their geometric mean, with the lowest and the highest seed beside
-it; a mean over workloads is taken for each seed, and then over seeds. Its 95 % interval is the bootstrap's over
-workloads, drawn anew with replacement: it says how much hangs on the choice of them, the seeds say how much is luck.
+it; a mean over workloads is taken for each seed, and then over seeds. Its 95 % interval is Student's t over workloads,
+of logarithms where the mean is geometric: it says how much hangs on the choice of them, the seeds how much is luck.
 """
 
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from annex_lab import stats
+from annex_lab import intervals, stats
 from annex_lab.sim.figures.cells import ABOVE, BEHIND, RATIO, Cell
 from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.runs import Spec
 
 MEAN = "geometric mean"
 AVERAGE = "mean"
-RESAMPLES = 2000
 LEVEL = 0.01  # beyond its bound by no more than this is at its bound
 
 
@@ -67,13 +64,9 @@ def less(top: Value, bottom: Value) -> Value:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The same number where calls cost nothing beside the signals, nothing at all, and as much as in software.
-
-    They are of the first seed alone.
-    """
+    """The same number where calls cost nothing beside the signals, with the first seed; and as much as in software."""
 
     signals: Value
-    nothing: Value
     software: Value
 
 
@@ -118,31 +111,25 @@ def _of_workload(results: Results, column: Column, workload: str, seeds: tuple[i
         cell = replace(cell, ours=middle, seeds_low=min(values), seeds_high=max(values))
     except Missing as why:
         return replace(cell, note=str(why))
-    return _bounded(results, column, cell, workload, values[0], seeds[0])
+    return _bounded(results, column, cell, workload, seeds)
 
 
-def _bounded(results: Results, column: Column, cell: Cell, workload: str, first: float, seed: int) -> Cell:
+def _bounded(results: Results, column: Column, cell: Cell, workload: str, seeds: tuple[int, ...]) -> Cell:
+    """With its bound, and a flag by what is printed: the cell's number beyond that bound, or below software's."""
     if column.bounds is None:
         return cell
     try:
-        signals, nothing, software = (
-            value(results, workload, seed)
-            for value in (column.bounds.signals, column.bounds.nothing, column.bounds.software)
-        )
+        signals = column.bounds.signals(results, workload, seeds[0])
+        software = _middle([column.bounds.software(results, workload, seed) for seed in seeds], column.mean)
     except Missing as why:
         return replace(cell, note=f"no bound: {why}")
-    flag = ABOVE if first > nothing * (1 + LEVEL) else BEHIND if first < software * (1 - LEVEL) else ""
+    flag = ABOVE if cell.ours > signals * (1 + LEVEL) else BEHIND if cell.ours < software * (1 - LEVEL) else ""
     return replace(cell, bound=signals, flag=flag)
 
 
-def bootstrap(by_workload: list[float], mean: str) -> tuple[float | None, float | None]:
-    """The 95 % interval of the mean, over workloads drawn anew; the same every time."""
-    if len(by_workload) < 2:
-        return None, None
-    values = np.array(by_workload) if mean == AVERAGE else np.log(by_workload)
-    drawn = np.random.default_rng(1).integers(len(values), size=(RESAMPLES, len(values)))
-    low, high = stats.interval(values[drawn].mean(axis=1))
-    return (low, high) if mean == AVERAGE else (float(np.exp(low)), float(np.exp(high)))
+def interval(by_workload: list[float], mean: str) -> intervals.Bounds:
+    """Of the mean, over workloads."""
+    return intervals.of_mean(by_workload) if mean == AVERAGE else intervals.of_geometric_mean(by_workload)
 
 
 def _mean(results: Results, column: Column, workloads: list[str], seeds: tuple[int, ...]) -> Cell:
@@ -159,7 +146,7 @@ def _mean(results: Results, column: Column, workloads: list[str], seeds: tuple[i
     if not there:
         return Cell("", "", column.series, None, note=why)
     by_seed = [_middle([values[at] for values in there.values()], column.mean) for at in range(len(seeds))]
-    low, high = bootstrap([_middle(values, column.mean) for values in there.values()], column.mean)
+    low, high = interval([_middle(values, column.mean) for values in there.values()], column.mean)
     note = f"of {len(there)} of {len(workloads)}" if len(there) < len(workloads) else ""
     middle = _middle(by_seed, column.mean)
     return Cell("", "", column.series, middle, min(by_seed), max(by_seed), low, high, note=note)

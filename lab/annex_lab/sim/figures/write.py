@@ -7,6 +7,7 @@ from annex_lab.report import table_head, table_row
 from annex_lab.sim.figures import draw
 from annex_lab.sim.figures.cells import ABOVE, BEHIND, COUNT, RATIO, SHARE, Cell
 from annex_lab.sim.figures.figure import Figure, Paper
+from annex_lab.sim.figures.values import LEVEL
 
 COLUMNS = (
     "figure", "panel", "row", "series", "ours", "seeds_low", "seeds_high", "low_95", "high_95",
@@ -101,9 +102,10 @@ def _missing(cells: list[Cell]) -> list[str]:
 
 LEGEND = (
     "In a cell: ours, in parentheses the lowest and highest seed where they are apart, in brackets the 95 % interval "
-    "of a mean over workloads (bootstrap), then the paper's number, where its text gives one, and ours / the paper's "
-    f"- 1. ≤: the same where calls cost nothing beside the signals. {MARKS[BEHIND]}: {BEHIND}. {MARKS[ABOVE]}: "
-    f"{ABOVE}, a defect."
+    "of a mean over workloads (Student's t, of logarithms where the mean is geometric), then the paper's number, where "
+    "its text gives one, and ours / the paper's - 1. ≤: the same where calls cost nothing beside the signals, with the "
+    f"first seed. {MARKS[BEHIND]}: {BEHIND}. {MARKS[ABOVE]}: {ABOVE} by more than {100 * LEVEL:.0f} %, so that it "
+    "bounds nothing there."
 )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annex_lab import allocators as known
-from annex_lab import sample
+from annex_lab import intervals, sample
 from annex_lab.sim import host, machines, run
 from annex_lab.sim.validation import agreement
 from annex_lab.sim.validation.section import Section
@@ -60,7 +60,7 @@ class Found:
 
     def rank(self) -> float:
         """Of all allocators, by their ratios as the table shows them."""
-        return agreement.rank_correlation(
+        return intervals.rank_correlation(
             [round(self.measured(name), 2) for name in self.seconds],
             [round(self.simulated(name), 2) for name in self.seconds],
         )
@@ -185,7 +185,7 @@ def ratios(title: str, how: str, all_found: list[Found], ghz: float) -> Section:
     mean = agreement.bias(errors)
     met = section.verdict(abs(mean) <= BIAS_BOUND, f"mean signed error {100 * mean:+.1f} %")
     summary("mean signed error, all cells", f"{100 * mean:+.1f} %", met)
-    pooled = agreement.rank_correlation(
+    pooled = intervals.rank_correlation(
         *([getattr(found, side)(name) for found in all_found for name in others] for side in ("measured", "simulated"))
     )
     met = section.verdict(pooled >= RANK_BOUND, f"rank over all cells {pooled:.2f}")

@@ -3,13 +3,13 @@
 import itertools
 from dataclasses import replace
 
-from annex_lab import stats
+from annex_lab import intervals, stats
 from annex_lab.sim.figures import measured
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.exgen import paper
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.host import Measurement
-from annex_lab.sim.figures.values import MEAN, Results, bootstrap
+from annex_lab.sim.figures.values import MEAN, Results
 
 OURS = "annex-solo"
 MIMALLOCS = ("mimalloc2", "mimalloc3")
@@ -63,7 +63,7 @@ def _mean(programs: list[Cell], row: str, known: float | None, disturbed: str) -
     mean = Cell(programs[0].panel, row, programs[0].series, None, paper=known, paper_from="abstract" if known else "")
     if not there:
         return replace(mean, note=programs[0].note)
-    low, high = bootstrap(there, MEAN)
+    low, high = intervals.of_geometric_mean(there)
     of_some = f"of {len(there)} of {len(programs)}" if len(there) < len(programs) else ""
     note = "; ".join(filter(None, [of_some, disturbed]))
     return replace(mean, ours=stats.geometric_mean(there), low_95=low, high_95=high, note=note)

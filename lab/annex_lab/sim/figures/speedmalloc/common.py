@@ -20,7 +20,6 @@ MEMENTO = "memento-plus"
 ACCELERATORS = {MEMENTO: "Memento+"}
 BUILT_ATOP = "tcmalloc"
 SIGNALS = ("support_core.service=none",)  # calls cost nothing beside the signals
-NOTHING = (*SIGNALS, "support_core.link=0")
 
 # Workload -> the scale of annex-lab sim: about as little as still shows the program at work, so that all figures take
 # about an hour on two cores. What queues for a support core is the slowest to simulate, and has the least.
@@ -83,17 +82,13 @@ def bounds(choice: Choice, mine: str, base: str, threads: int) -> Bounds:
     """Of a speedup of an offloaded allocator."""
     return Bounds(
         speedup(choice, mine, base, threads, SUPPORT, SIGNALS),
-        speedup(choice, mine, base, threads, SUPPORT, NOTHING),
         speedup(choice, mine, base, threads),
     )
 
 
 def bound_runs(choice: Choice, allocator: str, workloads: Iterable[str], threads: int) -> list[Spec]:
     """With the first seed."""
-    made = []
-    for settings in (SIGNALS, NOTHING):
-        made += each(choice.maker(allocator, threads, SUPPORT, settings), workloads, choice.seeds[:1])
-    return made
+    return each(choice.maker(allocator, threads, SUPPORT, SIGNALS), workloads, choice.seeds[:1])
 
 
 def of_accelerators(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:

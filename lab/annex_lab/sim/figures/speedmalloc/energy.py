@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from annex_lab import intervals
 from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure
@@ -45,7 +46,7 @@ def _cell(
         return Cell(*place, base, None, note=why)
     by_seed = np.exp(np.mean(by_workload, axis=0))
     drawn = np.exp(np.mean(by_workload, axis=(0, 1)))
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = intervals.of_draws(drawn)
     known = paper.ENERGY.get(base, {}).get(threads) if len(workloads) > 1 else None
     note = f"of {len(by_workload)} of {len(workloads)}" if len(by_workload) < len(workloads) else ""
     return Cell(
@@ -54,8 +55,8 @@ def _cell(
         float(drawn[0]),
         float(by_seed[:, 0].min()),
         float(by_seed[:, 0].max()),
-        float(low),
-        float(high),
+        low,
+        high,
         known,
         "6.3" if known else "",
         note=note,

@@ -4,7 +4,7 @@ from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc.common import MULTI, REAL, SUPPORT, speedup
-from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, cells, in_panel, of
+from annex_lab.sim.figures.values import MEAN, Column, Results, cells, in_panel, of
 
 ALLOCATORS = (
     *("glibc", "jemalloc", "tcmalloc", "gperftools", "mimalloc2", "mimalloc3", "snmalloc", "rpmalloc"),
@@ -34,7 +34,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     for threads in THREADS:
         where = in_panel(f"cycles a call there, {threads} main core{'s' if threads > 1 else ''}")
         for name in ALLOCATORS:
-            column = Column(name, of(less.maker(name, threads, SUPPORT), "cycles_a_call"), mean=AVERAGE)
+            column = Column(name, of(less.maker(name, threads, SUPPORT), "cycles_a_call"))
             found += cells(results, column, workloads, choice.seeds, where)
     where = in_panel("speedup over itself in software, 16 main cores, first seed")
     for name in ALLOCATORS:

@@ -1,0 +1,106 @@
+"""Pages of docs/ have the numbers of docs/campaigns, and those their intervals."""
+
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from annex_lab import cli, intervals, paths
+from annex_lab.sim.figures import told
+from annex_lab.sim.figures.cells import ABOVE, SHARE, Cell
+from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN
+from annex_lab.sim.figures.write import read_csv
+
+DOCS = paths.ROOT / "docs"
+CSVS = sorted((DOCS / "campaigns").glob("*/*.csv"))
+
+
+def test_the_pages_say_what_their_data_says():
+    assert told.differences(DOCS) == []
+
+
+@pytest.fixture
+def docs(tmp_path):
+    """A page of one number, with the data behind it."""
+    shutil.copytree(DOCS / "campaigns/speedmalloc", tmp_path / "campaigns/speedmalloc")
+    (tmp_path / "page.md.j2").write_text(
+        '# A page\n\n{% set ladder = data("speedmalloc/17") %}\n'
+        'On it Annex is at {{ ladder("annex, over itself in software", mean, "speedmalloc") | interval }}.\n'
+    )
+    assert told.differences(tmp_path, write=True) == [] == told.differences(tmp_path)
+    return tmp_path
+
+
+def test_a_number_that_is_not_its_datas_is_found(docs):
+    page = docs / "page.md"
+    assert page.read_text().endswith("\nOn it Annex is at 0.51 [0.30 to 0.86].\n")
+    page.write_text(page.read_text().replace("0.51", "0.91"))
+    found = told.differences(docs)
+    assert found[0] == "page.md differs from what page.md.j2 makes:"
+    assert found[-1] == "+On it Annex is at 0.51 [0.30 to 0.86]."
+    assert CliRunner().invoke(cli.app, ["figures", "pages", "--docs", str(docs)]).exit_code == 1
+    assert CliRunner().invoke(cli.app, ["figures", "pages", "--docs", str(docs), "--write"]).exit_code == 0
+    assert told.differences(docs) == []
+
+
+def test_data_that_has_changed_under_a_page_is_found(docs):
+    csv = docs / "campaigns/speedmalloc/17.csv"
+    cell = told.Data("17", csv)("annex, over itself in software", MEAN, "speedmalloc")
+    row = f'"{cell.panel}",{cell.row},{cell.series},'
+    csv.write_text(csv.read_text().replace(f"{row}{cell.ours:.6g}", f"{row}0.6"))
+    assert "+On it Annex is at 0.60 [0.30 to 0.86]." in told.differences(docs)
+
+
+def test_a_number_without_data_is_refused(docs):
+    template = docs / "page.md.j2"
+    text = template.read_text()
+    template.write_text("    a command --scale 0.2\n\n" + text + "With larson it is at 0.33.\n")
+    assert told.differences(docs) == ["page.md.j2 types 0.33, which must come from data"]
+    template.write_text(text + "{# typed: 0.33 #}With larson it is at 0.33, says the paper.\n")
+    assert not any("types" in line for line in told.differences(docs))
+    for wrong, why in [
+        ('{{ ladder("annex", mean, "speedmalloc") | ours }}', "has no number at 'annex'"),
+        ('{{ data("speedmalloc/18") }}', "there is no data called speedmalloc/18"),
+        ('{{ "it is ahead" | where(ladder("annex, over itself in software", mean, "speedmalloc").ours > 1) }}',
+         'the data does not say: "it is ahead"'),
+        ("{{ unknown }}", "'unknown' is undefined"),
+    ]:  # fmt: skip
+        template.write_text(text + wrong + "\n")
+        (found,) = told.differences(docs)
+        assert why in found
+
+
+def test_how_numbers_are_written():
+    cell = Cell("a", "b", "c", 0.6147, low_95=0.5, high_95=1.2, paper=0.7, bound=0.65)
+    assert (told.ours(cell), told.interval(cell)) == ("0.61", "0.61 [0.50 to 1.20]")
+    assert told.change(cell) == "-39 %" and told.change(cell, interval=True) == "-39 % [-50 to 20]"
+    part = Cell("a", "b", "c", 0.0046, low_95=-0.0041, high_95=0.0138, unit=SHARE)
+    assert told.saved(part, 1, interval=True) == "-0.5 % [-1.4 to 0.4]"
+    assert told.saved(part) == "0 %"  # not -0
+    assert told.share(part, 1, interval=True) == "0.5 % [-0.4 to 1.4]"
+    assert told.span([0.5, cell]) == "0.50 to 0.61"
+    with pytest.raises(told.Wrong):
+        told.interval(Cell("a", "b", "c", 1.0))
+
+
+@pytest.mark.parametrize("csv", CSVS, ids=lambda csv: f"{csv.parent.name}/{csv.stem}")
+def test_intervals_in_campaigns_are_those_of_their_workloads(csv):
+    """Where the workloads that a mean is over stand in the same column."""
+    cells = read_csv(csv)
+    of_parameters = csv.parent.name == "speedmalloc" and csv.stem == "13"  # the energy model's
+    for mean in cells:
+        if mean.row not in (MEAN, AVERAGE) or mean.low_95 is None or of_parameters:
+            continue
+        column = [cell for cell in cells if (cell.panel, cell.series) == (mean.panel, mean.series)]
+        values = [cell.ours for cell in column if cell.ours is not None and not cell.row.startswith((MEAN, AVERAGE))]
+        if len(values) < intervals.ENOUGH:
+            continue
+        ends = intervals.of_mean(values) if mean.row == AVERAGE else intervals.of_geometric_mean(values)
+        assert (mean.low_95, mean.high_95) == pytest.approx(ends, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("csv", CSVS, ids=lambda csv: f"{csv.parent.name}/{csv.stem}")
+def test_what_stands_above_its_printed_bound_is_marked(csv):
+    for cell in read_csv(csv):
+        if cell.bound is not None and cell.ours is not None:
+            assert (cell.flag == ABOVE) == (cell.ours > cell.bound * (1 + LEVEL))
