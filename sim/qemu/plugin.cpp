@@ -205,12 +205,7 @@ void block_entered(unsigned vcpu, void* data) noexcept {
   qemu_plugin_set_pc(block.block.start);
 }
 
-// Before the instruction after an rdtsc in its block.
-void time_stamp_read(unsigned vcpu, void*) noexcept {
-  if (!plugin->detached) write_time_stamp(*plugin->threads[vcpu]);
-}
-
-// rdtsc, rdtscp.
+// rdtsc, rdtscp: QEMU ends the block there.
 bool reads_time_stamp(std::span<const uint8_t> code) {
   return (code.size() == 2 && code[0] == 0x0f && code[1] == 0x31) ||
          (code.size() == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9);
@@ -303,9 +298,6 @@ void translated(qemu_plugin_tb* tb, void*) noexcept {
   uint8_t repeated = 0;
   for (size_t i = 0; i < count; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
-    if (i > 0 && reads_time_stamp(instructions.back().bytes)) {
-      qemu_plugin_register_vcpu_insn_exec_cb(insn, time_stamp_read, QEMU_PLUGIN_CB_RW_REGS, nullptr);
-    }
     const size_t bytes = qemu_plugin_insn_data(insn, code[i].data(), code[i].size());
     instructions.push_back({.address = qemu_plugin_insn_vaddr(insn), .bytes = {code[i].data(), bytes}});
     repeated = repeated_accesses(instructions.back().bytes);
@@ -321,7 +313,7 @@ void translated(qemu_plugin_tb* tb, void*) noexcept {
     block.again->accesses = repeated;
     block.again->searches = (last.bytes.back() & 0xf6) == 0xa6;  // cmps, scas
   }
-  // Registers are at hand at the start of a block, whatever is asked for.
+  // At the start of a block registers are in memory anyway: to ask for them costs nothing.
   qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_RW_REGS_PC, &block);
 }
 
@@ -424,13 +416,7 @@ void set_option(Options& options, std::string_view argument) {
   }
 }
 
-}  // namespace
-
-}  // namespace annex::sim
-
-extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
-                                                                  int argc, char** argv) noexcept {
-  using namespace annex::sim;
+void install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv) noexcept {
   end_on_exceptions();
   if (std::string_view(info->target_name) != "x86_64" || info->system_emulation) {
     refuse(fmt::format("for qemu-x86_64 in user mode, not {}", info->target_name));
@@ -438,7 +424,7 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
   if (cpu_exec_start == nullptr || cpu_exec_end == nullptr || &current_cpu == nullptr) {
     refuse("this QEMU does not export what the simulator needs (cpu_exec_start); make sim builds one that does");
   }
-  plugin = new Plugin;
+  plugin = std::make_unique<Plugin>().release();
   for (int i = 0; i < argc; ++i) set_option(plugin->options, argv[i]);
   const auto problems = read_machine(plugin->options.machine, plugin->options.presets, plugin->machine);
   for (const std::string& problem : problems) fmt::print(stderr, "annex-sim: {}\n", problem);
@@ -469,6 +455,15 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
   qemu_plugin_register_vcpu_syscall_ret_cb(id, system_call_returned, nullptr);
   qemu_plugin_register_flush_cb(id, code_flushed, nullptr);
   qemu_plugin_register_atexit_cb(id, program_ended, nullptr);
+}
+
+}  // namespace
+
+}  // namespace annex::sim
+
+extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
+                                                                  int argc, char** argv) {
+  annex::sim::install(id, info, argc, argv);
   return 0;
 }
 
