@@ -37,7 +37,7 @@ ladder: bench-deps venv  ## what each of the offload flavour's protocols saves; 
 	  --rounds 7 --latency --report build/bench/ladder
 	.venv/bin/annex-lab ladder build/bench/ladder/results.json --report build/bench/ladder
 
-sim: sim-deps venv configure  ## the simulator: annex-lab sim runs any program on a simulated machine
+sim: sim-deps venv qemu configure  ## the simulator: annex-lab sim runs any program on a simulated machine
 	@cmake --build --preset release -j $(JOBS) --target annex-sim annex-machine
 	@.venv/bin/annex-lab sim --check
 
@@ -63,8 +63,11 @@ venv: .venv/ready  ## .venv with the lab and the Python tools
 format: lint-deps venv  ## rewrites the sources in the house's format, and figures in documents
 	@tools/lint --fix
 
-lint: lint-deps venv  ## format, layers, figures in documents, clang-tidy, ruff: says what is wrong
+lint: lint-deps venv qemu  ## format, layers, figures in documents, clang-tidy, ruff: says what is wrong
 	@tools/lint
+
+qemu:
+	@tools/qemu --jobs $(JOBS)
 
 build-deps:  # without a word where what builds is here, on whatever system
 	@for tool in cmake ninja $(CXX); do command -v $$tool >/dev/null || exec tools/install-deps tools/apt.txt; done
@@ -87,5 +90,5 @@ lint-deps:
 clean:  ## removes what was built (not .venv)
 	rm -rf build
 
-.PHONY: help build configure library run test bench ladder sim validate install uninstall venv format lint clean \
+.PHONY: qemu help build configure library run test bench ladder sim validate install uninstall venv format lint clean \
 	build-deps run-deps test-deps bench-deps sim-deps lint-deps

@@ -56,7 +56,7 @@ class _OneFile:
         self.file, self.sha256 = PACKAGES / file, sha256
 
     def is_here(self):
-        return self.file.exists() and _sha256(self.file) == self.sha256
+        return self.file.exists() and sha256_of(self.file) == self.sha256
 
     def upstream_version(self):
         return None
@@ -93,17 +93,7 @@ class DebSource(_OneFile):
         self.title = f"Debian {release}'s source {name} {version}"
 
     def fetch(self):
-        # An index and a source list of its own: this machine's apt must not learn of another release.
-        apt = OUT / "fetch" / "apt"
-        (apt / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-        (apt / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-        sources = apt / "sources.list"
-        sources.write_text(f"deb-src {_debian_mirror()} {self.release} main\n")
-        options = ["-q", "-o", f"Dir::Etc::SourceList={sources}", "-o", "Dir::Etc::SourceParts=/dev/null"]
-        options += ["-o", f"Dir::State::Lists={apt / 'lists'}", "-o", f"Dir::Cache={apt / 'cache'}"]
-        run(["apt-get", *options, "update"], PACKAGES, LOG)
-        wanted = f"{self.name}={self.version}"
-        run(["apt-get", *options, "source", "--download-only", "--tar-only", wanted], PACKAGES, LOG)
+        download_source(f"{self.name}={self.version}", self.release, PACKAGES, OUT / "fetch" / "apt", LOG)
 
     def unpack(self, into):
         into.mkdir(parents=True)
@@ -142,7 +132,7 @@ class Deb:
         return re.sub(r"^\d+:|-[^-]*$", "", self._debian_version())
 
     def identity(self):
-        return _sha256(self.file)
+        return sha256_of(self.file)
 
 
 KINDS = {"crate": Crate, "wheel": Wheel, "deb-source": DebSource, "deb": Deb}
@@ -164,11 +154,24 @@ def obtain(wanted):
         raise Failed(f"{wanted.title}: fetched, but it is not the pinned package (version or sha256 differs)")
 
 
-def _sha256(file):
+def download_source(wanted, release, into, apt, log):
+    """Upstream's source of a package of a named release of Debian. Index and source list are this call's own, in
+    `apt`: this machine's apt must not learn of another release."""
+    (apt / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (apt / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+    sources = apt / "sources.list"
+    sources.write_text(f"deb-src {debian_mirror()} {release} main\n")
+    options = ["-q", "-o", f"Dir::Etc::SourceList={sources}", "-o", "Dir::Etc::SourceParts=/dev/null"]
+    options += ["-o", f"Dir::State::Lists={apt / 'lists'}", "-o", f"Dir::Cache={apt / 'cache'}"]
+    run(["apt-get", *options, "update"], into, log)
+    run(["apt-get", *options, "source", "--download-only", "--tar-only", wanted], into, log)
+
+
+def sha256_of(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _debian_mirror():
+def debian_mirror():
     """Where this machine's own apt has Debian from."""
     if shutil.which("apt-get") is None:
         raise Failed("apt-get is needed to fetch Debian's sources")

@@ -1,5 +1,6 @@
 """What the scripts of the peers share: where things lie, running a step with its log, changing a source, programs."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def run(command, cwd, log):
         try:
             status = subprocess.run(command, cwd=cwd, stdout=sink, stderr=subprocess.STDOUT).returncode
         except FileNotFoundError:
-            raise Failed(f"{command[0]} is not installed (peers/apt.txt)") from None
+            raise Failed(f"{command[0]} is not installed (peers/apt.txt, tools/apt-sim.txt)") from None
     if status != 0:
         said = log.read_bytes()[begin:].decode(errors="replace").replace(f"{ROOT}/", "").splitlines()
         last = next((line.strip() for line in reversed(said) if line.strip()), f"status {status}")
@@ -37,6 +38,13 @@ def run(command, cwd, log):
 
 def compiler_version():
     return subprocess.run(["c++", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+
+
+def replace_file(source, target):
+    """Puts a copy of the file in its place in one step: a program may be running with the old one mapped."""
+    fresh = target.with_name(target.name + ".new")
+    shutil.copy(source.resolve(), fresh)
+    fresh.replace(target)
 
 
 def program(name):

@@ -1,5 +1,5 @@
 """Whether programs can be simulated here: tests that do are left out, with the reason, where they can't; where
-ANNEX_REQUIRE_ALL is set, they fail, unless this system's own QEMU is what stands in the way (conftest.py says so)."""
+ANNEX_REQUIRE_ALL is set, they fail."""
 
 import os
 
@@ -25,7 +25,7 @@ def without_the_host(results: dict) -> dict:
 
 
 def left_out(why: run.CannotRun | None, require_all: bool) -> bool:
-    return isinstance(why, run.OtherQemu) or (why is not None and not require_all)
+    return why is not None and not require_all
 
 
 needed = pytest.mark.skipif(

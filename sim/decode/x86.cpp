@@ -3,7 +3,7 @@
 // Splitting, as cores since Haswell do it: a load, fused with the operation on it; an operation; a store. Compare and
 // branch are one. Registers are whole: writing 8 or 16 bits of one reads it first. Instructions that zero a register
 // don't read it. Pushes, pops, calls and returns use the stack pointer but don't make others wait for it, as a stack
-// engine sees to. Of a repeated string instruction one iteration is decoded, which is how QEMU runs it; its block ends
+// engine sees to. Of a repeated string instruction one iteration is decoded, which is a run of its own; its block ends
 // as kOther when it is the last.
 //
 // Markers (markers.h) are nothing: a marked program costs what it would cost without them.

@@ -53,7 +53,7 @@ MarkedSteps::Who MarkedSteps::who_does(MarkerKind begin) const {
   return who == "unit" && parameters_.entries > 0 ? Who::kUnit : Who::kSoftware;
 }
 
-bool MarkedSteps::come_to(MarkedStep& step, const Block& block, GuestRegisters registers, Core& core, Origin origin,
+bool MarkedSteps::come_to(MarkedStep& step, const Block& block, GuestRegisters& registers, Core& core, Origin origin,
                           Call* captured) {
   if (step.again == block.start) {
     step.again = 0;
@@ -64,7 +64,9 @@ bool MarkedSteps::come_to(MarkedStep& step, const Block& block, GuestRegisters r
     step.core = core.index();
   }
   const auto kind = static_cast<MarkerKind>(block.marker.kind);
-  const auto operand = [&](Register in) { return Operand{in, registers[in - kFirstInteger]}; };
+  const auto operand = [&](Register in) {
+    return Operand{in, registers.read(static_cast<GuestRegister>(in - kFirstInteger))};
+  };
   const Operand first = operand(block.marker.first);
   const Operand second = operand(block.marker.second);
   const Mallacc::Place place = {core, block.start, origin, captured};

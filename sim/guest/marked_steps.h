@@ -53,7 +53,7 @@ class MarkedSteps {
   // The thread comes to a block that begins with a marker. Whether the block, and those until the step's end, are left
   // out of the timing.
   // `captured`: the call that a support core, which is then the core, will run; else null.
-  bool come_to(MarkedStep& step, const Block& block, GuestRegisters registers, Core& core, Origin origin,
+  bool come_to(MarkedStep& step, const Block& block, GuestRegisters& registers, Core& core, Origin origin,
                Call* captured = nullptr);
   // It comes to a block while a step is left out: whether that goes on.
   bool goes_on(MarkedStep& step, const Block& block);

@@ -47,13 +47,13 @@ unsigned Offload::unit_number(const Core& core) const {
   return static_cast<unsigned>(core.index() * units_.size() / main_cores_);
 }
 
-void Offload::park(GuestRegisters registers) {
-  parked_.push_back({.thread_pointer = at(registers, GuestRegister::kThreadPointer),
-                     .stack = at(registers, GuestRegister::kRsp) & ~Address{4095}});
+void Offload::park(GuestRegisters& registers) {
+  parked_.push_back({.thread_pointer = registers.read(GuestRegister::kThreadPointer),
+                     .stack = registers.read(GuestRegister::kRsp) & ~Address{4095}});
 }
 
 std::unique_ptr<CapturedCall> Offload::begin(Function function, const Core& core, Address entry, Address slot,
-                                             GuestRegisters registers) {
+                                             GuestRegisters& registers) {
   const unsigned unit = unit_number(core);
   if (!ready()) {
     ++before_ready_;
@@ -68,11 +68,11 @@ std::unique_ptr<CapturedCall> Offload::begin(Function function, const Core& core
   captured->entry = entry;
   captured->slot = slot;
   captured->unit = unit;
-  captured->arguments = {at(registers, GuestRegister::kRdi), at(registers, GuestRegister::kRsi),
-                         at(registers, GuestRegister::kRdx)};
+  captured->arguments = {registers.read(GuestRegister::kRdi), registers.read(GuestRegister::kRsi),
+                         registers.read(GuestRegister::kRdx)};
   if (parked_needed_) {
-    captured->own_thread_pointer = at(registers, GuestRegister::kThreadPointer);
-    at(registers, GuestRegister::kThreadPointer) = parked_[unit].thread_pointer;
+    captured->own_thread_pointer = registers.read(GuestRegister::kThreadPointer);
+    registers.write(GuestRegister::kThreadPointer, parked_[unit].thread_pointer);
     parked_[unit].lent = true;
   }
   return captured;
@@ -120,9 +120,9 @@ void Offload::give_up(CapturedCall& captured, Core& core) {
   captured.call = {};
 }
 
-void Offload::restore(CapturedCall& captured, GuestRegisters registers) {
+void Offload::restore(CapturedCall& captured, GuestRegisters& registers) {
   if (captured.own_thread_pointer == 0) return;
-  at(registers, GuestRegister::kThreadPointer) = captured.own_thread_pointer;
+  registers.write(GuestRegister::kThreadPointer, captured.own_thread_pointer);
   parked_[captured.unit].lent = false;
 }
 

@@ -56,24 +56,24 @@ class Offload {
   Offload(const Machine& machine, std::deque<Core>& cores, MemorySystem& memory);
 
   // A thread of the program parks: its thread pointer and its stack serve the calls of the next support core.
-  void park(GuestRegisters registers);
+  void park(GuestRegisters& registers);
   bool ready() const { return !parked_needed_ || parked_.size() == units_.size(); }
 
   // At the entry; null where the call runs at its own core.
   std::unique_ptr<CapturedCall> begin(Function function, const Core& core, Address entry, Address slot,
-                                      GuestRegisters registers);
+                                      GuestRegisters& registers);
   void record(CapturedCall& captured, const Block& block, std::span<const MemoryAccess> accesses, Address next,
               Cycles at);
   // It was left by longjmp or an exception: its stack is gone.
-  static bool left_by_a_jump(const CapturedCall& captured, GuestRegisters registers) {
-    return captured.slot != 0 && at(registers, GuestRegister::kRsp) > captured.slot;
+  static bool left_by_a_jump(const CapturedCall& captured, GuestRegisters& registers) {
+    return captured.slot != 0 && registers.read(GuestRegister::kRsp) > captured.slot;
   }
   // It has done more than calls do, and pauses: it waits for a thread that cannot run before it returns.
   static bool spins(const CapturedCall& captured, const Block& block);
   // The call must wait: what it did so far runs at its own core.
   void give_up(CapturedCall& captured, Core& core);
   // At the return: the thread has its own thread pointer again.
-  void restore(CapturedCall& captured, GuestRegisters registers);
+  void restore(CapturedCall& captured, GuestRegisters& registers);
 
   // What the call asked for and got. `result`: the register's value at the return; of a call that was left by a jump 0.
   static void conclude(CapturedCall& captured, Address result);

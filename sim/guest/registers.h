@@ -1,28 +1,21 @@
-// The registers of a thread, which the plugin has at a block's start; and whether they lie where it takes them to be,
-// asked once, at the program's first block.
-//
-// rax, rcx, rdx, rbx, rsp, ... in QEMU's numbering, 16 of them, then the instruction pointer. At the program's entry
-// the latter is that of the block, and the stack holds the number of arguments, as many pointers, and a null (System V
-// ABI).
+// The registers of the thread that asks, at the start of a block: whoever runs the program reads and writes them. So do
+// only what is rare, entries and returns of calls that a unit serves, markers, the time stamp counter.
 #pragma once
 
-#include <array>
-
-#include "guest/guest_memory.h"
-#include "machine/types.h"
+#include <cstddef>
+#include <cstdint>
 
 namespace annex::sim {
 
-enum class GuestRegister : size_t { kRax = 0, kRdx = 2, kRsp = 4, kRsi = 6, kRdi = 7, kThreadPointer = 36 };
-using GuestRegisters = uint64_t*;
-inline uint64_t& at(GuestRegisters registers, GuestRegister which) { return registers[static_cast<size_t>(which)]; }
+// The 16 of integers in the order of their numbers in machine code, and the base address of fs, the thread pointer.
+enum class GuestRegister : size_t { kRax = 0, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kThreadPointer = 16 };
+constexpr size_t kGuestRegisters = 17;
 
-inline bool are_registers_of_entry(Address registers, Address block_start) {
-  const auto all = read_guest<std::array<uint64_t, 17>>(registers);
-  if (!all || all->back() != block_start) return false;
-  const Address stack = (*all)[static_cast<size_t>(GuestRegister::kRsp)];
-  const auto count = read_guest<uint64_t>(stack);
-  return stack % 16 == 0 && count && *count > 0 && read_guest<uint64_t>(stack + 8 * (*count + 1)) == 0;
-}
+class GuestRegisters {
+ public:
+  virtual ~GuestRegisters() = default;
+  virtual uint64_t read(GuestRegister which) = 0;
+  virtual void write(GuestRegister which, uint64_t value) = 0;
+};
 
 }  // namespace annex::sim

@@ -58,7 +58,7 @@ void Simulation::end_thread(GuestThread& thread) {
 }
 
 void Simulation::take_turn(GuestThread& thread, bool in_code, Cycles sleeps) {
-  if (in_code && bracket_.leave != nullptr) bracket_.leave(thread.code);
+  if (in_code && bracket_.leave != nullptr) bracket_.leave();
   if (sleeps == kNever) {
     Turns::hold(*thread.seat);
   } else {
@@ -152,6 +152,36 @@ void Simulation::order(GuestThread& thread, TranslatedBlock& block) {
   block.in_order = writes ? kWritesInOrder : kReadsInOrder;
 }
 
+// The pending block's last instruction, once more.
+void Simulation::repeat(GuestThread& thread) {
+  TranslatedBlock* again = thread.pending->again;
+  thread.captured != nullptr ? record(thread, again->block.start) : charge(thread, again->block.start);
+  thread.pending = again;
+}
+
+namespace {
+
+bool belongs_to_last(const MemoryAccess& access, const Block& block) {
+  return access.instruction + 1u == block.instructions;
+}
+
+}  // namespace
+
+void Simulation::access_repeated(GuestThread& thread, Address address, uint8_t bytes, bool store) {
+  if (thread.pending == nullptr) return;  // left out
+  const size_t all = thread.pending->again->accesses;
+  const auto& made = thread.accesses;
+  if (made.size() >= all && belongs_to_last(made[made.size() - all], thread.pending->block)) repeat(thread);
+  const auto instruction = static_cast<uint16_t>(thread.pending->block.instructions - 1);
+  thread.accesses.push_back({address, instruction, bytes, store});
+}
+
+void Simulation::end_repeated(GuestThread& thread, Address next) {
+  const TranslatedBlock& block = *thread.pending;
+  const bool any = !thread.accesses.empty() && belongs_to_last(thread.accesses.back(), block.block);
+  if (any && !block.again->searches && next != block.again->block.start) repeat(thread);
+}
+
 bool Simulation::come_to(GuestThread& thread, const TranslatedBlock& block) {
   if (block.function == Function::kMarker) return come_to_marker(thread, block);
   if (!thread.calls.inside()) enter_allocator(thread, block);
@@ -161,28 +191,25 @@ bool Simulation::come_to(GuestThread& thread, const TranslatedBlock& block) {
 bool Simulation::come_to_marker(GuestThread& thread, const TranslatedBlock& block) {
   const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
   if (thread.captured == nullptr || !thread.captured->recording) {
-    return steps_->come_to(thread.step, block.block, thread.registers, *thread.core, origin);
+    return steps_->come_to(thread.step, block.block, *bracket_.registers, *thread.core, origin);
   }
   Core& support = cores_[machine_.first_of(kSupportCore) + thread.captured->unit];
-  return steps_->come_to(thread.step, block.block, thread.registers, support, origin, &thread.captured->call);
+  return steps_->come_to(thread.step, block.block, *bracket_.registers, support, origin, &thread.captured->call);
 }
 
 void Simulation::enter_allocator(GuestThread& thread, const TranslatedBlock& block) {
   thread.calls.enter(block.function, now(thread), in_kernel(*thread.core), thread.instructions);
   if (offload_ != nullptr) {
     thread.captured =
-        offload_->begin(block.function, *thread.core, block.block.start, thread.calls.slot(), thread.registers);
+        offload_->begin(block.function, *thread.core, block.block.start, thread.calls.slot(), *bracket_.registers);
   }
 }
 
 // --- calls that a unit runs -----------------------------------------------------------------------------------------
 
-void Simulation::park(GuestThread& thread, uint64_t thread_pointer) {
+void Simulation::park(GuestThread& thread) {
   if (offload_ == nullptr) return;
-  if (at(thread.registers, GuestRegister::kThreadPointer) != thread_pointer) {
-    bracket_.refuse("this build of QEMU keeps the program's thread pointer elsewhere; 7.2 of Debian 12 is known");
-  }
-  offload_->park(thread.registers);
+  offload_->park(*bracket_.registers);
   parked_.push_back(&thread);
 }
 
@@ -206,7 +233,7 @@ bool Simulation::in_captured_call(GuestThread& thread, TranslatedBlock& block) {
     if (handlers_.contains(block.block.start)) {
       bracket_.refuse("a signal came in the middle of a call that the support core runs: not simulated");
     }
-    if (!Offload::left_by_a_jump(*thread.captured, thread.registers)) {
+    if (!Offload::left_by_a_jump(*thread.captured, *bracket_.registers)) {
       // Of one that is recorded nobody sees the middle.
       if (!thread.captured->recording) return false;
       if (block.function != Function::kMarker || !come_to_marker(thread, block)) thread.pending = &block;
@@ -216,13 +243,13 @@ bool Simulation::in_captured_call(GuestThread& thread, TranslatedBlock& block) {
     finish_captured(thread, block, 0);
     return false;
   }
-  finish_captured(thread, block, at(thread.registers, GuestRegister::kRax));
+  finish_captured(thread, block, bracket_.registers->read(GuestRegister::kRax));
   return false;
 }
 
 void Simulation::finish_captured(GuestThread& thread, const TranslatedBlock& block, Address result) {
   const std::unique_ptr<CapturedCall> call = std::move(thread.captured);
-  offload_->restore(*call, thread.registers);
+  offload_->restore(*call, *bracket_.registers);
   Offload::conclude(*call, result);
   Core& core = *thread.core;
   if (!call->recording) return offload_->over(*call, core);

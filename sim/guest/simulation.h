@@ -29,6 +29,7 @@
 #include "guest/marked_steps.h"
 #include "guest/offload.h"
 #include "guest/other_work.h"
+#include "guest/registers.h"
 #include "guest/restartable.h"
 #include "guest/scheduler.h"
 #include "guest/turns.h"
@@ -47,7 +48,10 @@ struct TranslatedBlock {
   // holds those up: it starts it again, alone in a block. There no thread may wait. In lock-step all are alone, and it
   // is the second start that tells; else such blocks are rare, and none is waited at.
   bool alone = false;
-  uint16_t in_order = 0;  // so many of its next runs begin in the order of simulated time
+  uint8_t accesses = 0;   // of one iteration, where a repeated string instruction ends it: it runs as a whole
+  bool searches = false;  // which may end before its counter does
+  TranslatedBlock* again = nullptr;  // that instruction alone
+  uint16_t in_order = 0;             // so many of its next runs begin in the order of simulated time
 };
 
 // What a thread of the program has done since it was last charged, and where it is.
@@ -56,17 +60,14 @@ struct GuestThread {
   bool away = false;
   Core* core = nullptr;  // while it has the turn
   Turns::Seat* seat = nullptr;
-  const void* code = nullptr;  // of the host, that it runs: for Bracket
   TranslatedBlock* pending = nullptr;
-  GuestRegisters registers = nullptr;  // where they are at the start of a block
   std::unique_ptr<CapturedCall> captured;
   uint64_t instructions = 0;
   const TranslatedBlock* ordered = nullptr;  // the last of its blocks that ran in the order of time
   uint64_t ordered_at = 0;                   // by its instructions
   CallTracker calls;
   Restartable sequences;
-  MarkedStep step;                // on a machine with an accelerator for those
-  std::optional<int64_t> answer;  // of its system call, in place of the host's; whoever runs the program takes it
+  MarkedStep step;  // on a machine with an accelerator for those
   std::vector<MemoryAccess> accesses;
 
   void access(Address address, uint16_t instruction, uint8_t bytes, bool store) {
@@ -83,12 +84,13 @@ struct GuestThread {
   }
 };
 
-// What whoever runs the program does for the simulation: around a wait in the middle of the program's code, and at the
-// end of what can be simulated.
+// What whoever runs the program does for the simulation: around a wait in the middle of the program's code, at the end
+// of what can be simulated, and for registers.
 struct Bracket {
-  void (*leave)(const void* code) = nullptr;  // where in the host's code the thread is
+  void (*leave)() = nullptr;
   void (*enter)() = nullptr;
   void (*refuse)(const char* why) = nullptr;  // the simulation cannot go on: does not return
+  GuestRegisters* registers = nullptr;
 };
 
 class Simulation final : private Clock {
@@ -125,6 +127,10 @@ class Simulation final : private Clock {
     }
     thread.pending = &block;
   }
+  // An access of the repeated string instruction that ends the pending block: each iteration is charged as a run.
+  void access_repeated(GuestThread& thread, Address address, uint8_t bytes, bool store);
+  // The thread comes to the block at that address after such an instruction. Its last run finds the counter at zero.
+  void end_repeated(GuestThread& thread, Address next);
   // It did not run the block after all: it comes to it again.
   static void leave_block(GuestThread& thread, const TranslatedBlock& block) {
     thread.pending = nullptr;
@@ -165,8 +171,8 @@ class Simulation final : private Clock {
   void add_handler(Address handler) { handlers_.insert(handler); }
   // The thread's own call, captured so far, if any, runs at its core: it is about to wait.
   void give_up_capture(GuestThread& thread);
-  // The thread lends its thread pointer, which it says is this, to captured calls from now on.
-  void park(GuestThread& thread, uint64_t thread_pointer);
+  // The thread lends its thread pointer to captured calls from now on.
+  void park(GuestThread& thread);
   // The sequences of the thread whose data it sees now.
   Restartable& sequences_seen_by(GuestThread& thread) {
     const bool lent = thread.captured != nullptr && thread.captured->own_thread_pointer != 0;
@@ -201,6 +207,7 @@ class Simulation final : private Clock {
   void charge(GuestThread& thread, Address next);
   bool follow_calls(GuestThread& thread);
   void order(GuestThread& thread, TranslatedBlock& block);
+  void repeat(GuestThread& thread);
   void take_limits() {
     run_until_ = scheduler_.run_until();
     first_until_ = scheduler_.first_until();

@@ -62,12 +62,6 @@ SystemCalls::Call& SystemCalls::call_of(const GuestThread& thread) {
   return calls_[thread.id];
 }
 
-void SystemCalls::patch(Call& call, Address address, const void* value, uint32_t bytes) {
-  if (!read_guest(address, call.patch.was.data(), bytes) || !write_guest(address, value, bytes)) return;
-  call.patch.address = address;
-  call.patch.bytes = bytes;
-}
-
 void SystemCalls::charge(GuestThread& thread, CallKind kind, Cycles beside) {
   const Cycles cycles = costs_.of(kind) + beside;
   costs_.count(kind, cycles);
@@ -99,11 +93,11 @@ Cycles SystemCalls::cycles_at(Address timespec_at, bool realtime) const {
 }
 
 // A kernel fills as many bytes as all the CPUs that there could be need, and says how many: programs look no further.
-int64_t SystemCalls::affinity(uint64_t bytes, Address to, int64_t filled_by_the_host) const {
+int64_t SystemCalls::affinity(uint64_t bytes, Address to) const {
   const unsigned cores = simulation_.machine().thread_cores();
   const size_t needed = (cores + 63) / 64 * 8;
   if (bytes % 8 != 0 || bytes < needed) return -EINVAL;
-  std::vector<unsigned char> mask(std::max(needed, static_cast<size_t>(std::max<int64_t>(filled_by_the_host, 0))));
+  std::vector<unsigned char> mask(needed);
   for (unsigned i = 0; i < cores; ++i) mask[i / 8] = static_cast<unsigned char>(mask[i / 8] | 1u << (i % 8));
   if (!write_guest(to, mask.data(), mask.size())) return -EFAULT;
   return static_cast<int64_t>(needed);
@@ -130,29 +124,26 @@ struct rusage SystemCalls::usage(const GuestThread& thread) const {
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
-void SystemCalls::futex_wait(GuestThread& thread, Call& call, bool absolute, bool realtime, uint32_t bits) {
-  const Address word = call.arguments[0];
-  const uint32_t expected = static_cast<uint32_t>(call.arguments[2]);
-  const Address timeout = call.arguments[3];
+SystemCalls::Answer SystemCalls::futex_wait(GuestThread& thread, const Arguments& arguments, bool absolute,
+                                            bool realtime, uint32_t bits) {
+  const Address word = arguments[0];
+  const uint32_t expected = static_cast<uint32_t>(arguments[2]);
+  const Address timeout = arguments[3];
   const auto value = read_guest<uint32_t>(word);
-  if (!value || *value != expected) return charge(thread, CallKind::kFutexAgain);  // the host says so too
+  if (!value || *value != expected) {
+    charge(thread, CallKind::kFutexAgain);
+    return {};  // the host says so too
+  }
   charge(thread, CallKind::kFutexWait);
   Cycles until = kNever;
   if (timeout != 0) until = absolute ? cycles_at(timeout, realtime) : cycles_from_now(thread, timeout);
   simulation_.futexes().wait(thread.id, word, expected, bits);
-  const bool woken = simulation_.sleep(thread, until);
-  if (!woken) {
-    simulation_.futexes().forget(thread.id);
-    const struct timespec over = {0, absolute ? 1 : 0};
-    patch(call, timeout, &over, sizeof over);
-  } else if (read_guest<uint32_t>(word) == expected) {
-    const uint32_t other = ~expected;
-    patch(call, word, &other, sizeof other);
-  }
+  if (simulation_.sleep(thread, until)) return 0;
+  simulation_.futexes().forget(thread.id);
+  return -ETIMEDOUT;
 }
 
-void SystemCalls::futex(GuestThread& thread, Call& call) {
-  const auto& a = call.arguments;
+SystemCalls::Answer SystemCalls::futex(GuestThread& thread, const Arguments& a) {
   const int operation = static_cast<int>(a[1]) & FUTEX_CMD_MASK;
   const bool realtime = (a[1] & FUTEX_CLOCK_REALTIME) != 0;
   if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET) charge(thread, CallKind::kFutexWake);
@@ -162,33 +153,33 @@ void SystemCalls::futex(GuestThread& thread, Call& call) {
   };
   switch (operation) {
     case FUTEX_WAIT:
-      return futex_wait(thread, call, false, realtime, Futexes::kAnyBit);
+      return futex_wait(thread, a, false, realtime, Futexes::kAnyBit);
     case FUTEX_WAIT_BITSET:
-      return futex_wait(thread, call, true, realtime, static_cast<uint32_t>(a[5]));
+      return futex_wait(thread, a, true, realtime, static_cast<uint32_t>(a[5]));
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:
       simulation_.futexes().wake(a[0], operation == FUTEX_WAKE ? Futexes::kAnyBit : static_cast<uint32_t>(a[5]),
                                  static_cast<uint32_t>(a[2]), wake);
-      return;
+      return {};
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
       simulation_.futexes().wake(a[0], Futexes::kAnyBit, static_cast<uint32_t>(a[2]), wake);
       simulation_.futexes().requeue(a[0], a[4], static_cast<uint32_t>(a[3]));
-      return;
+      return {};
     case FUTEX_WAKE_OP:
       // Whether those of the second word are to wake depends on what the host finds there; one too many may wake up.
       simulation_.futexes().wake(a[0], Futexes::kAnyBit, static_cast<uint32_t>(a[2]), wake);
       simulation_.futexes().wake(a[4], Futexes::kAnyBit, static_cast<uint32_t>(a[3]), wake);
-      return;
+      return {};
     default:
-      return;
+      return {};
   }
 }
 
-void SystemCalls::sleep(GuestThread& thread, Call& call, Address request, bool absolute, bool realtime) {
+SystemCalls::Answer SystemCalls::sleep(GuestThread& thread, Address request, bool absolute, bool realtime) {
+  if (!read_guest<struct timespec>(request)) return -EFAULT;
   simulation_.sleep(thread, absolute ? cycles_at(request, realtime) : cycles_from_now(thread, request));
-  const struct timespec none = {};
-  patch(call, request, &none, sizeof none);
+  return 0;
 }
 
 Cycles SystemCalls::end_of_wait(const GuestThread& thread, int64_t number, const Arguments& arguments) const {
@@ -370,31 +361,49 @@ void SystemCalls::memory_call(GuestThread& thread, CallKind kind, const Call& ca
 
 // --- all ------------------------------------------------------------------------------------------------------------
 
-void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& arguments) {
+SystemCalls::Answer SystemCalls::answer(GuestThread& thread, int64_t number, const Arguments& a) {
+  switch (number) {
+    case SYS_futex:
+      return futex(thread, a);
+    case SYS_nanosleep:
+      return sleep(thread, a[0], false, false);
+    case SYS_clock_nanosleep:
+      return sleep(thread, a[2], (a[1] & TIMER_ABSTIME) != 0, realtime_clock(a[0]));
+    case SYS_time: {
+      const int64_t seconds = kEpoch + nanoseconds(Simulation::now(thread)) / kSecond;
+      if (a[0] != 0) write_guest(a[0], seconds);
+      return seconds;
+    }
+    case SYS_times: {
+      const int64_t ticks = nanoseconds(Simulation::now(thread)) / (kSecond / kTicks);
+      if (a[0] != 0) write_guest(a[0], tms{ticks, 0, 0, 0});
+      return kBoot * kTicks + ticks;
+    }
+    case SYS_rseq:
+      return simulation_.sequences_seen_by(thread).call(a[0], static_cast<uint32_t>(a[1]), static_cast<uint32_t>(a[2]),
+                                                        simulation_.core_of(thread));
+    case SYS_sched_getaffinity: {
+      cpu_set_t any;
+      if (sched_getaffinity(static_cast<pid_t>(a[0]), sizeof any, &any) != 0 && errno == ESRCH) return {};
+      return affinity(a[1], a[2]);
+    }
+    default:
+      return {};
+  }
+}
+
+SystemCalls::Answer SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& arguments) {
   simulation_.settle(thread);
-  if (number == kPark) return simulation_.park(thread, arguments[0]);
+  if (number == kPark) {
+    simulation_.park(thread);
+    return 0;
+  }
   ++counts_[number];
-  Call& call = call_of(thread);
-  call = {.arguments = arguments, .patch = {}};
+  call_of(thread) = {.arguments = arguments};
   const CallKind kind = kind_of(number, arguments);
   if (!changes_memory(kind) && number != SYS_futex) charge(thread, kind);
+  if (const Answer own = answer(thread, number, arguments)) return own;
   switch (number) {
-    case SYS_futex: {
-      // By value: other threads' calls may move the table while this one waits.
-      Call mine = call;
-      futex(thread, mine);
-      call_of(thread) = mine;
-      break;
-    }
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep: {
-      Call mine = call;
-      const bool clock = number == SYS_clock_nanosleep;
-      sleep(thread, mine, arguments[clock ? 2 : 0], clock && (arguments[1] & TIMER_ABSTIME) != 0,
-            clock && realtime_clock(arguments[0]));
-      call_of(thread) = mine;
-      break;
-    }
     case SYS_sched_yield:
       simulation_.yield(thread);
       break;
@@ -420,11 +429,16 @@ void SystemCalls::before(GuestThread& thread, int64_t number, const Arguments& a
   }
   if (may_block(number, arguments)) {
     const Cycles until = end_of_wait(thread, number, arguments);
-    if (until == Simulation::now(thread)) return;  // it only looks
+    if (until == Simulation::now(thread)) return {};  // it only looks
     call_of(thread).until = until;
     ++left_to_the_host_;
     simulation_.leave(thread);
   }
+  return {};
+}
+
+bool SystemCalls::starts_thread(const GuestThread& thread, int64_t number, int64_t result) {
+  return number == SYS_clone && result > 0 && (call_of(thread).arguments[0] & CLONE_THREAD) != 0;
 }
 
 void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
@@ -432,7 +446,6 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
   Call call = call_of(thread);
   const bool in_vain = result == 0 && call.until != kNever;
   if (in_vain && call.until > Simulation::now(thread)) simulation_.sleep(thread, call.until);
-  if (call.patch.bytes > 0) write_guest(call.patch.address, call.patch.was.data(), call.patch.bytes);
   const auto& a = call.arguments;
   const CallKind kind = kind_of(number, a);
   if (changes_memory(kind)) return memory_call(thread, kind, call, result);
@@ -450,16 +463,6 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
       if (a[0] != 0) write_guest(a[0], timeval{kEpoch + ns / kSecond, ns % kSecond / 1000});
       break;
     }
-    case SYS_time: {
-      const int64_t seconds = kEpoch + nanoseconds(Simulation::now(thread)) / kSecond;
-      if (a[0] != 0) write_guest(a[0], seconds);
-      thread.answer = seconds;
-      break;
-    }
-    case SYS_rseq:
-      thread.answer = simulation_.sequences_seen_by(thread).call(
-          a[0], static_cast<uint32_t>(a[1]), static_cast<uint32_t>(a[2]), simulation_.core_of(thread));
-      break;
     case SYS_rt_sigaction:
       if (const auto handler = read_guest<Address>(a[1]); result == 0 && handler && *handler > 1) {
         simulation_.add_handler(*handler);
@@ -475,9 +478,6 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
       }
       break;
     }
-    case SYS_sched_getaffinity:
-      if (result > 0 || result == -EINVAL) thread.answer = affinity(a[1], a[2], result);
-      break;
     case SYS_uname:
       if (result == 0) write_guest(a[0], utsname{"Linux", "simulated", "6.1.0", "#1 SMP", "x86_64", "(none)"});
       break;
@@ -487,12 +487,6 @@ void SystemCalls::after(GuestThread& thread, int64_t number, int64_t result) {
     case SYS_getrusage:
       if (result == 0) write_guest(a[1], static_cast<int>(a[0]) == RUSAGE_CHILDREN ? rusage{} : usage(thread));
       break;
-    case SYS_times: {
-      const int64_t ticks = nanoseconds(Simulation::now(thread)) / (kSecond / kTicks);
-      if (a[0] != 0) write_guest(a[0], tms{ticks, 0, 0, 0});
-      thread.answer = kBoot * kTicks + ticks;
-      break;
-    }
     case SYS_getcpu:
       if (a[0] != 0) write_guest(a[0], simulation_.core_of(thread));
       if (a[1] != 0) write_guest(a[1], 0u);

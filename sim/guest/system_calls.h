@@ -1,9 +1,9 @@
-// The program's system calls, as the simulated machine sees them. Each is still the host's to do; here
+// The program's system calls, as the simulated machine sees them. Most are still the host's to do; here
 //
 //   time       it is charged for by its kind (call_costs.h), and what it says of the time, of random numbers, of CPUs,
 //              of memory and of the system is the simulated machine's
-//   waiting    futexes and sleeps wait in simulated time, and the host's own call then returns at once; what may block
-//              in the host for other reasons (a pipe, a socket, a child process) goes without a turn meanwhile
+//   waiting    futexes and sleeps wait in simulated time, and the host knows nothing of them; what may block in the
+//              host for other reasons (a pipe, a socket, a child process) goes without a turn meanwhile
 //   memory     mappings, and what is given back, are told to the page model; calls that change the map take turns at
 //              the mmap lock, and interrupt the cores that may hold translations which are no more (a shoot-down)
 //   processes  fork and exec are noted: what comes after them is not simulated
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,11 @@ class SystemCalls {
  public:
   explicit SystemCalls(Simulation& simulation);
 
-  void before(GuestThread& thread, int64_t number, const Arguments& arguments);
+  // The answer, where it is the simulated machine's alone; the host's call is then left out.
+  std::optional<int64_t> before(GuestThread& thread, int64_t number, const Arguments& arguments);
   void after(GuestThread& thread, int64_t number, int64_t result);
+  // Whether that call has started a thread, whose number it says.
+  bool starts_thread(const GuestThread& thread, int64_t number, int64_t result);
 
   // The thread ends: the kernel has cleared the word that others wait for, if they do.
   void ended(GuestThread& thread);
@@ -44,24 +48,18 @@ class SystemCalls {
   const std::string& replaced_by() const { return replaced_by_; }
 
  private:
-  // Guest memory that is other than the program wrote it while its call runs.
-  struct Patch {
-    Address address = 0;
-    std::array<unsigned char, 16> was{};
-    uint32_t bytes = 0;
-  };
   struct Call {
     Arguments arguments{};
-    Patch patch;
     Cycles until = 0;  // the host says 0 where it waited for descriptors in vain: then it is this time
   };
 
   Call& call_of(const GuestThread& thread);
-  void patch(Call& call, Address address, const void* value, uint32_t bytes);
   void charge(GuestThread& thread, CallKind kind, Cycles beside = 0);
-  void futex(GuestThread& thread, Call& call);
-  void futex_wait(GuestThread& thread, Call& call, bool absolute, bool realtime, uint32_t bits);
-  void sleep(GuestThread& thread, Call& call, Address request, bool absolute, bool realtime);
+  using Answer = std::optional<int64_t>;
+  Answer futex(GuestThread& thread, const Arguments& arguments);
+  Answer futex_wait(GuestThread& thread, const Arguments& arguments, bool absolute, bool realtime, uint32_t bits);
+  Answer sleep(GuestThread& thread, Address request, bool absolute, bool realtime);
+  Answer answer(GuestThread& thread, int64_t number, const Arguments& arguments);
   static bool may_block(int64_t number, const Arguments& arguments);
   // When a wait for descriptors is over; kNever: it has no end, or is no such call.
   Cycles end_of_wait(const GuestThread& thread, int64_t number, const Arguments& arguments) const;
@@ -82,7 +80,7 @@ class SystemCalls {
   Cycles cycles_from_now(const GuestThread& thread, Address timespec_at) const;
   Cycles cycles_at(Address timespec_at, bool realtime) const;
   int64_t nanoseconds(Cycles at) const;
-  int64_t affinity(uint64_t bytes, Address to, int64_t filled_by_the_host) const;
+  int64_t affinity(uint64_t bytes, Address to) const;
   struct sysinfo system_information(const GuestThread& thread) const;
   struct rusage usage(const GuestThread& thread) const;
 

@@ -15,7 +15,7 @@ enum { PARK = 0x616e6e78 };
 static _Atomic uint32_t parked;
 
 static void* park(void* unused) {
-  syscall(PARK, (uintptr_t)pthread_self());
+  syscall(PARK);
   atomic_fetch_add(&parked, 1);
   syscall(SYS_futex, &parked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
   static uint32_t never;

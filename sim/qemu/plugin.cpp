@@ -8,16 +8,19 @@
 // 125 where the simulator itself fails (guest/last_resort.h).
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
+#include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -39,7 +42,7 @@
 #include "qemu/plugin_api.h"
 
 extern "C" {
-[[gnu::visibility("default")]] int qemu_plugin_version = 1;
+[[gnu::visibility("default")]] int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 }
 
 namespace annex::sim {
@@ -50,8 +53,50 @@ struct Options {
   std::string machine;  // TOML file
   std::string presets;  // folder that `base` in it refers to
   uint64_t seed = 1;
-  unsigned lock_step = 0;  // 1: with QEMU's -singlestep: blocks of one instruction
+  unsigned lock_step = 0;  // 1: with QEMU's -one-insn-per-tb: blocks of one instruction
   ObserverOptions observer;
+};
+
+// By their names in QEMU's lists.
+class QemuRegisters final : public GuestRegisters {
+ public:
+  // By a thread of the program; which of them is missing, if any.
+  const char* find() {
+    const std::unique_ptr<GArray, decltype(&free_array)> listed(qemu_plugin_get_registers(), free_array);
+    const std::span all(reinterpret_cast<const qemu_plugin_reg_descriptor*>(listed->data), listed->len);
+    for (size_t i = 0; i < kGuestRegisters; ++i) {
+      const auto found = std::ranges::find(all, std::string_view(kNames[i]), &qemu_plugin_reg_descriptor::name);
+      if (found == all.end()) return kNames[i];
+      handles_[i] = found->handle;  // which may be null: the first one's is
+    }
+    return nullptr;
+  }
+  uint64_t read(GuestRegister which) override {
+    GByteArray& out = buffer();
+    g_byte_array_set_size(&out, 0);
+    uint64_t value = 0;
+    if (qemu_plugin_read_register(handle_of(which), &out)) std::memcpy(&value, out.data, sizeof value);
+    return value;
+  }
+  void write(GuestRegister which, uint64_t value) override {
+    GByteArray& in = buffer();
+    g_byte_array_set_size(&in, sizeof value);
+    std::memcpy(in.data, &value, sizeof value);
+    qemu_plugin_write_register(handle_of(which), &in);
+  }
+
+ private:
+  static constexpr const char* kNames[kGuestRegisters] = {"rax", "rcx", "rdx", "rbx", "rsp",    "rbp",
+                                                          "rsi", "rdi", "r8",  "r9",  "r10",    "r11",
+                                                          "r12", "r13", "r14", "r15", "fs_base"};
+  static void free_array(GArray* array) { g_array_free(array, TRUE); }
+  static GByteArray& buffer() {
+    static thread_local GByteArray* const own = g_byte_array_new();
+    return *own;
+  }
+  qemu_plugin_register* handle_of(GuestRegister which) const { return handles_[static_cast<size_t>(which)]; }
+
+  qemu_plugin_register* handles_[kGuestRegisters] = {};
 };
 
 // What the plugin knows, from its start to the end of the process. Never destroyed: the host's threads end in no order.
@@ -62,13 +107,16 @@ struct Plugin {
   std::unique_ptr<SystemCalls> system_calls;
   std::unique_ptr<Decoder> decoder;
   std::unique_ptr<Observer> observer;
+  QemuRegisters registers;
   std::vector<GuestThread*> threads;  // by vCPU; as long as there may be any, so that it never moves
-  std::mutex mutex;                   // of translation
+  std::mutex starting;
+  std::condition_variable started_one;
+  std::map<int64_t, GuestThread*> new_threads;  // that QEMU has not begun to run, by the host's numbers
+  bool first_known = false;
+  std::mutex mutex;  // of translation
   std::deque<TranslatedBlock> blocks;
   bool program_known = false;
-  bool registers_known = false;
-  pthread_key_t thread_key = 0;  // of host threads that end
-  unsigned flushes = 0;          // of QEMU's code buffer
+  unsigned flushes = 0;  // of QEMU's code buffer
   std::chrono::steady_clock::time_point started;
   pid_t process = 0;
   bool detached = false;  // in a forked child, which is not simulated
@@ -131,58 +179,65 @@ std::string describe(const std::string& how) {
 
 // --- execution ------------------------------------------------------------------------------------------------------
 
-}  // namespace
-
 // In place of what the host's rdtsc said.
-static void write_time_stamp(const GuestThread& thread, uint64_t* registers) {
+void write_time_stamp(const GuestThread& thread) {
   const uint64_t stamp = plugin->system_calls->time_stamp(thread);
-  registers[0] = stamp & 0xffffffff;
-  registers[2] = stamp >> 32;
+  plugin->registers.write(GuestRegister::kRax, stamp & 0xffffffff);
+  plugin->registers.write(GuestRegister::kRdx, stamp >> 32);
 }
 
-// `registers`: rax, rcx, rdx, ... in QEMU's state of the thread; at a block's start their values are nowhere else.
-extern "C" [[gnu::used]] void annex_sim_block_entered(unsigned vcpu, void* data, uint64_t* registers) noexcept {
+void block_entered(unsigned vcpu, void* data) noexcept {
   if (plugin->detached) return;
   GuestThread& thread = *plugin->threads[vcpu];
   TranslatedBlock& block = *static_cast<TranslatedBlock*>(data);
-  if (!plugin->registers_known) [[unlikely]] {
-    plugin->registers_known = true;
-    if (!are_registers_of_entry(reinterpret_cast<Address>(registers), block.block.start))
-      refuse("this build of QEMU keeps the program's registers elsewhere; 7.2 of Debian 12 is known");
+  if (const TranslatedBlock* before = thread.pending; before != nullptr) {
+    if (before->stamps) [[unlikely]]
+      write_time_stamp(thread);
+    if (before->again != nullptr) [[unlikely]]
+      plugin->simulation->end_repeated(thread, block.block.start);
   }
-  if (thread.pending == nullptr && thread.answer) [[unlikely]] {
-    registers[0] = static_cast<uint64_t>(*thread.answer);
-    thread.answer.reset();
-  }
-  if (thread.pending != nullptr && thread.pending->stamps) [[unlikely]]
-    write_time_stamp(thread, registers);
   const unsigned flushes = plugin->flushes;
-  thread.code = __builtin_return_address(0);
-  thread.registers = registers;
   plugin->simulation->enter_block(thread, block);
   if (flushes == plugin->flushes) [[likely]]
     return;
   // While it was held its code went.
   Simulation::leave_block(thread, block);
-  cpu_loop_exit(current_cpu);
+  qemu_plugin_set_pc(block.block.start);
 }
 
-// Before the instruction after an rdtsc in its block.
-extern "C" [[gnu::used]] void annex_sim_time_stamp_read(unsigned vcpu, void*, uint64_t* registers) noexcept {
-  if (!plugin->detached) write_time_stamp(*plugin->threads[vcpu], registers);
-}
-
-namespace {
-
-// Translated code keeps the address of that state in rbp (TCG_AREG0), and the registers are its first member. Plugins
-// of QEMU 7.2 cannot answer a system call; this is how it is done.
-[[gnu::naked]] void block_entered(unsigned, void*) { __asm__("mov %rbp, %rdx\n\tjmp annex_sim_block_entered"); }
-[[gnu::naked]] void time_stamp_read(unsigned, void*) { __asm__("mov %rbp, %rdx\n\tjmp annex_sim_time_stamp_read"); }
-
-// rdtsc, rdtscp.
+// rdtsc, rdtscp: QEMU ends the block there.
 bool reads_time_stamp(std::span<const uint8_t> code) {
   return (code.size() == 2 && code[0] == 0x0f && code[1] == 0x31) ||
          (code.size() == 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9);
+}
+
+// Of a repeated string instruction: how many accesses an iteration makes; else 0.
+uint8_t repeated_accesses(std::span<const uint8_t> code) {
+  bool repeated = false;
+  for (const uint8_t byte : code) {
+    switch (byte) {
+      case 0xf2:
+      case 0xf3:
+        repeated = true;
+        break;
+      case 0xa4:  // movs
+      case 0xa5:
+      case 0xa6:  // cmps
+      case 0xa7:
+        return repeated ? 2 : 0;
+      case 0xaa:  // stos
+      case 0xab:
+      case 0xac:  // lods
+      case 0xad:
+      case 0xae:  // scas
+      case 0xaf:
+        return repeated ? 1 : 0;
+      default:  // other prefixes: of sizes, of segments, REX
+        if (byte != 0x66 && byte != 0x67 && (byte & 0xf0) != 0x40 && (byte & 0xe7) != 0x26 && (byte & 0xfe) != 0x64)
+          return 0;
+    }
+  }
+  return 0;
 }
 
 void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) noexcept {
@@ -192,11 +247,20 @@ void memory_accessed(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address
                                 qemu_plugin_mem_is_store(info));
 }
 
+void memory_accessed_repeatedly(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void*) noexcept {
+  if (plugin->detached) return;
+  plugin->simulation->access_repeated(*plugin->threads[vcpu], address,
+                                      static_cast<uint8_t>(1u << qemu_plugin_mem_size_shift(info)),
+                                      qemu_plugin_mem_is_store(info));
+}
+
 // --- translation ----------------------------------------------------------------------------------------------------
+
+constexpr size_t kMostBytes = 15;  // of an instruction
 
 // What an instruction at that address may have, as far as its page.
 std::span<const uint8_t> code_at(Address address) {
-  static std::array<uint8_t, 15> bytes;  // under the mutex
+  static std::array<uint8_t, kMostBytes> bytes;  // under the mutex
   const size_t count = std::min(bytes.size(), kPageBytes - address % kPageBytes);
   return {bytes.data(), read_guest(address, bytes.data(), count) ? count : 0};
 }
@@ -209,7 +273,17 @@ bool is_marker_at(Address address) {
   return read_guest(address, bytes.data(), count) && marker_in({bytes.data(), count}).kind != 0;
 }
 
-void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) noexcept {
+TranslatedBlock& add_block(std::span<const Instruction> instructions) {
+  TranslatedBlock& block = plugin->blocks.emplace_back();
+  block.block = plugin->decoder->decode(instructions);
+  block.stamps = reads_time_stamp(instructions.back().bytes);
+  block.alone = block.block.atomic && block.block.instructions == 1;
+  block.function = plugin->simulation->functions().at(block.block.start);
+  if (block.block.marker.kind != 0 && plugin->simulation->follows_markers()) block.function = Function::kMarker;
+  return block;
+}
+
+void translated(qemu_plugin_tb* tb, void*) noexcept {
   if (plugin->detached) return;
   std::lock_guard guard(plugin->mutex);
   if (!plugin->program_known) {
@@ -218,76 +292,97 @@ void translated(qemu_plugin_id_t, qemu_plugin_tb* tb) noexcept {
     plugin->simulation->functions().add_program(qemu_plugin_path_to_binary(), qemu_plugin_start_code());
   }
   const size_t count = qemu_plugin_tb_n_insns(tb);
+  std::vector<std::array<uint8_t, kMostBytes>> code(count);
   std::vector<Instruction> instructions;
   instructions.reserve(count);
+  uint8_t repeated = 0;
   for (size_t i = 0; i < count; ++i) {
     qemu_plugin_insn* insn = qemu_plugin_tb_get_insn(tb, i);
-    if (i > 0 && reads_time_stamp(instructions.back().bytes)) {
-      qemu_plugin_register_vcpu_insn_exec_cb(insn, time_stamp_read, QEMU_PLUGIN_CB_NO_REGS, nullptr);
-    }
-    instructions.push_back(
-        {.address = qemu_plugin_insn_vaddr(insn),
-         .bytes = {static_cast<const uint8_t*>(qemu_plugin_insn_data(insn)), qemu_plugin_insn_size(insn)}});
-    // One callback for both: QEMU 7.2 calls one that is registered for loads alone for stores too.
-    qemu_plugin_register_vcpu_mem_cb(insn, memory_accessed, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
-                                     reinterpret_cast<void*>(i));
+    const size_t bytes = qemu_plugin_insn_data(insn, code[i].data(), code[i].size());
+    instructions.push_back({.address = qemu_plugin_insn_vaddr(insn), .bytes = {code[i].data(), bytes}});
+    repeated = repeated_accesses(instructions.back().bytes);
+    qemu_plugin_register_vcpu_mem_cb(insn, repeated > 0 ? memory_accessed_repeatedly : memory_accessed,
+                                     QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, reinterpret_cast<void*>(i));
   }
   Instruction& last = instructions.back();
   last.begins_marker = is_jump_to_next(last.bytes) && is_marker_at(last.address + last.bytes.size());
-  TranslatedBlock& block = plugin->blocks.emplace_back();
-  block.block = plugin->decoder->decode(instructions);
-  block.stamps = reads_time_stamp(instructions.back().bytes);
-  block.alone = block.block.atomic && block.block.instructions == 1;
-  block.function = plugin->simulation->functions().at(block.block.start);
-  if (block.block.marker.kind != 0 && plugin->simulation->follows_markers()) block.function = Function::kMarker;
-  qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_NO_REGS, &block);
+  TranslatedBlock& block = add_block(instructions);
+  if (repeated > 0) {
+    block.again = count == 1 ? &block : &add_block({&last, 1});
+    block.again->again = block.again;
+    block.again->accesses = repeated;
+    block.again->searches = (last.bytes.back() & 0xf6) == 0xa6;  // cmps, scas
+  }
+  // At the start of a block registers are in memory anyway: to ask for them costs nothing.
+  qemu_plugin_register_vcpu_tb_exec_cb(tb, block_entered, QEMU_PLUGIN_CB_RW_REGS_PC, &block);
 }
 
 // --- threads and system calls ---------------------------------------------------------------------------------------
 
-void thread_started(qemu_plugin_id_t, unsigned vcpu) noexcept {
+thread_local bool exits = false;  // this thread has asked for the end of the process, or its own
+
+// QEMU tells of a thread when it begins to run it, at any time of the host's. When it begins in the simulation was
+// settled by the thread that has started it, which goes on meanwhile.
+GuestThread* new_thread() {
+  if (!plugin->first_known) {
+    plugin->first_known = true;
+    if (const char* missing = plugin->registers.find()) refuse(fmt::format("QEMU knows no register {}", missing));
+    return &plugin->simulation->start_thread();
+  }
+  std::unique_lock lock(plugin->starting);
+  auto own = plugin->new_threads.end();
+  plugin->started_one.wait(lock,
+                           [&] { return (own = plugin->new_threads.find(gettid())) != plugin->new_threads.end(); });
+  GuestThread* const thread = own->second;
+  plugin->new_threads.erase(own);
+  return thread;
+}
+
+void thread_started(unsigned vcpu, void*) noexcept {
   if (plugin->detached) return;
   if (vcpu >= kMostThreads) refuse(fmt::format("more than {} threads at a time", kMostThreads));
-  plugin->threads[vcpu] = &plugin->simulation->start_thread();
+  plugin->threads[vcpu] = new_thread();
 }
 
-// QEMU clears the word that says a thread has ended only after its callback, so its turn goes on until the host's
-// thread ends too.
-void host_thread_ended(void* data) noexcept {
-  GuestThread& thread = *static_cast<GuestThread*>(data);
+// QEMU has cleared the word that says so.
+void thread_ended(unsigned vcpu, void*) noexcept {
   if (plugin->detached || plugin->observer->finished()) return;
-  plugin->system_calls->ended(thread);
-  plugin->simulation->end_thread(thread);
+  plugin->system_calls->ended(*plugin->threads[vcpu]);
+  plugin->simulation->end_thread(*plugin->threads[vcpu]);
 }
 
-void thread_ended(qemu_plugin_id_t, unsigned vcpu) noexcept {
-  if (plugin->detached) return;
-  pthread_setspecific(plugin->thread_key, plugin->threads[vcpu]);
-}
-
-void system_call(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-                 uint64_t a5, uint64_t a6, uint64_t, uint64_t) noexcept {
-  if (plugin->detached) return;
-  plugin->system_calls->before(*plugin->threads[vcpu], number, {a1, a2, a3, a4, a5, a6});
+bool system_call(unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+                 uint64_t a6, uint64_t, uint64_t, int64_t* result, void*) noexcept {
+  if (plugin->detached) return false;
+  exits = number == SYS_exit || number == SYS_exit_group;
+  const auto answer = plugin->system_calls->before(*plugin->threads[vcpu], number, {a1, a2, a3, a4, a5, a6});
   if (!plugin->system_calls->replaced_by().empty()) plugin->observer->finish("exec");
+  if (answer) *result = *answer;
+  return answer.has_value();
 }
 
-void system_call_returned(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result) noexcept {
+void system_call_returned(unsigned vcpu, int64_t number, int64_t result, void*) noexcept {
   if (plugin->detached) return;
   if (getpid() != plugin->process) {
     plugin->detached = true;
     return;
   }
   plugin->system_calls->after(*plugin->threads[vcpu], number, result);
+  if (plugin->system_calls->starts_thread(*plugin->threads[vcpu], number, result)) {
+    std::lock_guard guard(plugin->starting);
+    plugin->new_threads[result] = &plugin->simulation->start_thread();
+    plugin->started_one.notify_all();
+  }
   if (number == SYS_sched_setaffinity) stay_on_one_cpu();
 }
 
-void program_ended(qemu_plugin_id_t, void*) noexcept {
-  if (plugin->detached || getpid() != plugin->process) return;
+// So QEMU ends a program that a signal kills, too: see kill.
+void program_ended(void*) noexcept {
+  if (plugin->detached || !exits || getpid() != plugin->process) return;
   plugin->observer->finish("exit");
 }
 
-void code_flushed(qemu_plugin_id_t) { ++plugin->flushes; }
+void code_flushed(void*) { ++plugin->flushes; }
 
 // --- installation ---------------------------------------------------------------------------------------------------
 
@@ -321,22 +416,15 @@ void set_option(Options& options, std::string_view argument) {
   }
 }
 
-}  // namespace
-
-}  // namespace annex::sim
-
-extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
-                                                                  int argc, char** argv) noexcept {
-  using namespace annex::sim;
+void install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv) noexcept {
   end_on_exceptions();
   if (std::string_view(info->target_name) != "x86_64" || info->system_emulation) {
     refuse(fmt::format("for qemu-x86_64 in user mode, not {}", info->target_name));
   }
-  if (cpu_exec_start == nullptr || cpu_exec_end == nullptr || cpu_loop_exit == nullptr ||
-      cpu_restore_state == nullptr) {
-    refuse("this build of QEMU does not export what the simulator needs (cpu_exec_start); 7.2 of Debian 12 does");
+  if (cpu_exec_start == nullptr || cpu_exec_end == nullptr || &current_cpu == nullptr) {
+    refuse("this QEMU does not export what the simulator needs (cpu_exec_start); make sim builds one that does");
   }
-  plugin = new Plugin;
+  plugin = std::make_unique<Plugin>().release();
   for (int i = 0; i < argc; ++i) set_option(plugin->options, argv[i]);
   const auto problems = read_machine(plugin->options.machine, plugin->options.presets, plugin->machine);
   for (const std::string& problem : problems) fmt::print(stderr, "annex-sim: {}\n", problem);
@@ -345,16 +433,12 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
   if (plugin->decoder == nullptr) refuse("Capstone cannot be opened for x86-64");
   if (plugin->options.lock_step != 0) plugin->decoder = make_alone_decoder(std::move(plugin->decoder), code_at);
   plugin->process = getpid();
-  if (pthread_key_create(&plugin->thread_key, host_thread_ended) != 0) refuse("no thread-specific key is left");
   plugin->threads.resize(kMostThreads);
   plugin->started = std::chrono::steady_clock::now();
-  const Bracket bracket = {.leave =
-                               [](const void* code) {
-                                 cpu_restore_state(current_cpu, reinterpret_cast<uintptr_t>(code), true);
-                                 cpu_exec_end(current_cpu);
-                               },
+  const Bracket bracket = {.leave = [] { cpu_exec_end(current_cpu); },
                            .enter = [] { cpu_exec_start(current_cpu); },
-                           .refuse = [](const char* why) { refuse(why); }};
+                           .refuse = [](const char* why) { refuse(why); },
+                           .registers = &plugin->registers};
   plugin->simulation =
       std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
@@ -364,13 +448,22 @@ extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id
   for (const int fd : {plugin->options.observer.progress, plugin->options.observer.control})
     fcntl(fd, F_SETFD, FD_CLOEXEC);
   plugin->observer->start();
-  qemu_plugin_register_vcpu_init_cb(id, thread_started);
-  qemu_plugin_register_vcpu_exit_cb(id, thread_ended);
-  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-  qemu_plugin_register_vcpu_syscall_cb(id, system_call);
-  qemu_plugin_register_vcpu_syscall_ret_cb(id, system_call_returned);
-  qemu_plugin_register_flush_cb(id, code_flushed);
+  qemu_plugin_register_vcpu_init_cb(id, thread_started, nullptr);
+  qemu_plugin_register_vcpu_exit_cb(id, thread_ended, nullptr);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, translated, nullptr);
+  qemu_plugin_register_vcpu_syscall_filter_cb(id, system_call, nullptr);
+  qemu_plugin_register_vcpu_syscall_ret_cb(id, system_call_returned, nullptr);
+  qemu_plugin_register_flush_cb(id, code_flushed, nullptr);
   qemu_plugin_register_atexit_cb(id, program_ended, nullptr);
+}
+
+}  // namespace
+
+}  // namespace annex::sim
+
+extern "C" [[gnu::visibility("default")]] int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info,
+                                                                  int argc, char** argv) {
+  annex::sim::install(id, info, argc, argv);
   return 0;
 }
 

@@ -21,6 +21,12 @@ Machine machine_with(const MallaccParameters& mallacc) {
   return machine;
 }
 
+struct Registers final : GuestRegisters {
+  std::array<uint64_t, kGuestRegisters> values = {};
+  uint64_t read(GuestRegister which) override { return values[static_cast<size_t>(which)]; }
+  void write(GuestRegister which, uint64_t value) override { values[static_cast<size_t>(which)] = value; }
+};
+
 struct Rig {
   explicit Rig(const MallaccParameters& mallacc = {.entries = 4})
       : machine(machine_with(mallacc)),
@@ -31,11 +37,11 @@ struct Rig {
 
   bool at(MarkerKind kind, uint64_t first = 0, uint64_t second = 0) { return at(core, kind, first, second); }
   bool at(Core& on, MarkerKind kind, uint64_t first = 0, uint64_t second = 0) {
-    registers[kFirst - kFirstInteger] = first;
-    registers[kSecond - kFirstInteger] = second;
+    registers.values[kFirst - kFirstInteger] = first;
+    registers.values[kSecond - kFirstInteger] = second;
     const Block block = at_marker(kind);
     if (step.left_out && steps.goes_on(step, block)) return true;
-    return steps.come_to(step, block, registers.data(), on, Origin::kAllocator, captured);
+    return steps.come_to(step, block, registers, on, Origin::kAllocator, captured);
   }
   static Block at_marker(MarkerKind kind) {
     Block block;
@@ -71,7 +77,7 @@ struct Rig {
   Core other;
   MarkedSteps steps;
   MarkedStep step;
-  std::array<uint64_t, 16> registers = {};
+  Registers registers;
   Call* captured = nullptr;
 };
 

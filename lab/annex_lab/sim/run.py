@@ -4,8 +4,6 @@ import contextlib
 import functools
 import json
 import os
-import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,13 +14,15 @@ from annex_lab.sim import machines, surroundings
 
 PLUGIN = paths.RELEASE / "libannex-sim.so"
 PARKED = paths.RELEASE / "libannex-parked.so"  # sim/guest/offload.h
-QEMU = "qemu-x86_64"
-TESTED = ("7.2",)  # versions of QEMU
+QEMU = paths.BUILD / "qemu" / "bin" / "qemu-x86_64"  # tools/qemu builds it
 # All that QEMU can do, but string instructions that glibc would use for everything if they were called fast: QEMU runs
 # them an element at a time.
 CPU = "max,-erms,-fsrm"
+# The program has these addresses, from 0 on, to itself, and QEMU says where its mappings lie. Else they would lie where
+# the host's kernel finds room among QEMU's own.
+ADDRESSES = ("-B", "0", "-R", "768G")
 OF_QEMU = ("LD_PRELOAD", "GLIBC_TUNABLES")  # variables that QEMU has for itself
-# QEMU keeps a record of every page of a reservation: a small one, of which Annex chains several if it must.
+# Annex's usual reservation is more than these; of small ones it chains several if it must.
 RESERVE = "4G"
 OF_THE_HOST = ("host_s", "mips", "host_cpu_s", "host_peak_kib")  # results that differ from run to run
 DEFECT = 125  # exit status where the simulator itself failed (sim/guest/last_resort.h)
@@ -45,10 +45,6 @@ OURS = Build()
 
 class CannotRun(Exception):
     """What is missing, in one line that says what to do."""
-
-
-class OtherQemu(CannotRun):
-    """This system's own QEMU is none that the simulator runs in: nothing that could be installed here mends it."""
 
 
 @dataclass(frozen=True)
@@ -74,25 +70,11 @@ def version_of(qemu: str) -> str:
     return subprocess.run([qemu, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
 
 
-@functools.cache
-def has_plugins(qemu: str) -> bool:
-    """Whether it was built with them, asked once a process."""
-    return "QEMU_PLUGIN" in subprocess.run([qemu, "--help"], capture_output=True, text=True).stdout
-
-
 def qemu() -> str:
-    found = shutil.which(QEMU)
-    if found is None:
-        raise CannotRun(f"{QEMU} is not installed: apt-get install qemu-user (or make sim)")
-    version = re.search(r"version (\d+\.\d+)", version_of(found))
-    needs = f"the simulator needs QEMU {' or '.join(TESTED)}, as Debian 12 has: run it there, or in a container of it"
-    if not has_plugins(found):
-        raise OtherQemu(f"{QEMU} {version[1] if version else ''} has no plugins here, and {needs}")
-    if version is None or version[1] not in TESTED:
-        raise OtherQemu(f"{QEMU} is of version {version[1] if version else 'unknown'}, and {needs}")
-    if not PLUGIN.exists():
-        raise CannotRun("the simulator is not built: make sim")
-    return found
+    for needed in (QEMU, PLUGIN):
+        if not needed.exists():
+            raise CannotRun(f"the simulator is not built ({needed.relative_to(paths.ROOT)} is missing): make sim")
+    return str(QEMU)
 
 
 def parameters(machine: Path, build: Build = OURS) -> dict:
@@ -140,9 +122,9 @@ def run(
         **({"lockstep": 1} if lock_step else {}),
     }
     plugin = ",".join([str(build.plugin), *(f"{name}={value}" for name, value in options.items())])
-    argv = [binary, "-plugin", plugin, "-cpu", CPU, "-seed", str(seed)]
+    argv = [binary, "-plugin", plugin, "-cpu", CPU, *ADDRESSES, "-seed", str(seed)]
     if lock_step:
-        argv.append("-singlestep")
+        argv.append("-one-insn-per-tb")
     settings = dict(guest.env)
     lenders = parked(whole)
     if lenders > 1:
