@@ -188,7 +188,7 @@ class LauncherTest(unittest.TestCase):
 
     def test_a_malloc_of_the_program_s_own(self):
         program = self.dir / "own-malloc"
-        source = "extern \"C\" void* malloc(unsigned long) { return nullptr; } int main() { return 0; }"
+        source = 'extern "C" void* malloc(unsigned long) { return nullptr; } int main() { return 0; }'
         self.compile(source, program, "-rdynamic")
         result = self.launch("run", program)
         self.assertEqual(result.returncode, 0)
@@ -241,7 +241,7 @@ class LauncherTest(unittest.TestCase):
 
     def ran_without_proc(self, annex):
         """What the launcher preloads where /proc is not mounted."""
-        hidden = "mount -t tmpfs none /proc && exec \"$@\""
+        hidden = 'mount -t tmpfs none /proc && exec "$@"'
         command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", hidden, "sh"]
         if os.getuid() == 0:
             command.remove("--user")

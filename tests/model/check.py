@@ -20,8 +20,8 @@ MODEL = Path(__file__).resolve().parent / "queues.pml"
 SKIPPED = 77
 MEGABYTES = 2048
 DEPTH = 1_000_000
-# -DSAFETY: no search for cycles. States are kept whole, not as hashes; -DCOLLAPSE would keep them in half the memory, and
-# take a third longer.
+# -DSAFETY: no search for cycles. States are kept whole, not as hashes; -DCOLLAPSE would keep them in half the memory,
+# and take a third longer.
 FLAGS = ["-w", "-DSAFETY", f"-DMEMLIM={MEGABYTES}"]
 # The table of states is looked into at random: in pages of 2 MiB that takes 0.86 of the time.
 HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}

@@ -23,8 +23,8 @@ PRIVILEGES = "capset prctl setns syscall unshare".split()  # src/entry/privilege
 LOADING = "dlmopen dlopen".split()  # src/entry/loading.cpp
 PUBLIC = re.compile(r"(ANNEX_[0-9.]+|annex_\w+|__libc_\w+|__posix_memalign|_Zn[wa]\w+|_Zd[la]\w+)$")
 
-# What the libraries call, and when (docs/architecture.md, "What is called of the C library"). With a lock held, or while
-# a thread's lists are being changed, only those that the compiler itself calls.
+# What the libraries call, and when (docs/architecture.md, "What is called of the C library"). With a lock held, or
+# while a thread's lists are being changed, only those that the compiler itself calls.
 BY_THE_COMPILER = "memcmp memcpy memmove memset __tls_get_addr __errno_location".split()
 AT_START = "environ __environ __register_atfork getauxval sigaction".split()
 OF_THE_ENVIRONMENT = "strchr strcmp strcpy strcspn strlen strncmp strrchr strspn".split()
@@ -37,8 +37,16 @@ OF_REPORTS = "backtrace backtrace_symbols_fd fprintf getpid raise".split()
 OF_CPP = "dlsym __gxx_personality_v0 __cxa_begin_catch __cxa_end_catch _ZSt15get_new_handlerv _ZSt17__throw_bad_allocv"
 OF_THE_LINKER = "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize __gmon_start__".split()
 IMPORTS = set(
-    BY_THE_COMPILER + AT_START + OF_THE_ENVIRONMENT + OF_HELPER_THREADS + OF_THREADS + OF_FORK + OF_ALIGNED_ALLOC
-    + OF_REPORTS + OF_CPP.split() + OF_THE_LINKER
+    BY_THE_COMPILER
+    + AT_START
+    + OF_THE_ENVIRONMENT
+    + OF_HELPER_THREADS
+    + OF_THREADS
+    + OF_FORK
+    + OF_ALIGNED_ALLOC
+    + OF_REPORTS
+    + OF_CPP.split()
+    + OF_THE_LINKER
 )
 
 

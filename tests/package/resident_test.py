@@ -1,8 +1,8 @@
 """What a process keeps resident of a library's file that it preloads: resident_test.py LIBRARY...
 
-The code that every process runs, with its constants, fits into 64 KiB at the start of the library (src/layout.ld). Linux
-maps the pages of a file around one that is touched, within a window of 64 KiB; so nothing else is resident in a program
-that only allocates and frees.
+The code that every process runs, with its constants, fits into 64 KiB at the start of the library (src/layout.ld).
+Linux maps the pages of a file around one that is touched, within a window of 64 KiB; so nothing else is resident in a
+program that only allocates and frees.
 """
 
 import os

@@ -15,7 +15,7 @@ def lines(count):
 def work(on):
     data = "".join(lines(150000)).encode()
     (on.dir / "data.txt").write_bytes(data)
-    # Into files: xz 5.8 that writes to its standard output shuts itself into a sandbox, where no statistics can be written.
+    # Into files: xz 5.8 that writes to its standard output shuts itself into a sandbox, which no statistics leave.
     on.run(["xz", "-2", "-T2", "--block-size=1MiB", "--keep", "data.txt"])
     packed = (on.dir / "data.txt.xz").read_bytes()
     (on.dir / "data.txt").unlink()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The library warns of variables that begin with ANNEX_ and are none of its settings. Those that the tests, the laboratory
-and the tools read are not to be warned of: src/os/environment.cpp names them, and this compares."""
+"""The library warns of variables that begin with ANNEX_ and are none of its settings. Those that the tests, the
+laboratory and the tools read are not to be warned of: src/os/environment.cpp names them, and this compares."""
 
 import re
 import sys
@@ -10,7 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 READ = re.compile(r"""(?:getenv\(\s*"|environ(?:\.get\(|\[)\s*["']|os\.getenv\(\s*["']|ENV\{|\$\{)(ANNEX_[A-Z0-9_]+)""")
 CMAKE_VARIABLE = re.compile(r"\$\{ANNEX_")  # a CMakeLists' own variables look like a shell's
 
-settings = set(re.findall(r'^ANNEX_OPTION\(\w+, "(ANNEX_\w+)"', (ROOT / "src/os/options.def").read_text(), re.MULTILINE))
+settings = set(
+    re.findall(r'^ANNEX_OPTION\(\w+, "(ANNEX_\w+)"', (ROOT / "src/os/options.def").read_text(), re.MULTILINE)
+)
 source = (ROOT / "src/os/environment.cpp").read_text()
 of_others = set(re.findall(r'"(ANNEX_\w+)"', re.search(r"kOfOthers\[\] = \{(.*?)\};", source, re.DOTALL)[1]))
 read = set()
