@@ -17,6 +17,7 @@ from annex_lab.sim.figures.speedmalloc.speedups import FIGURE_8, FIGURE_9
 from annex_lab.sim.figures.speedmalloc.stacked import STACKED
 from annex_lab.sim.figures.speedmalloc.table_3 import TABLE_3
 from annex_lab.sim.figures.speedmalloc.variation import FIGURE_1
+from annex_lab.sim.figures.speedmalloc.working_sets import WORKING_SETS
 
 FIGURES = [
     FIGURE_1,
@@ -39,6 +40,7 @@ FIGURES = [
     EVERY_ALLOCATOR,
     MEMENTO_PLUS,
     STACKED,
+    WORKING_SETS,
 ]
 
 PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)
