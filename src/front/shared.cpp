@@ -345,7 +345,9 @@ void Shared::keep_first_heap() {
 
 void Shared::hold_locks_for_fork() {
   os::fork.hold(pool_lock);
-  for (ThreadHeap* heap = all_heaps; heap != nullptr; heap = heap->next_of_all) os::fork.hold(heap->inbox.lock);
+  // The search for locks that are the thread's already, and a pass that had to do without one, come here without it.
+  ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr; heap = heap->next_of_all) os::fork.hold(heap->inbox.lock);
 }
 
 // Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
