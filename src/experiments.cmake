@@ -41,8 +41,10 @@ annex_experiment_above(annex-core annex-batches-recent Shared shared_sources "AN
 annex_experiment_above(annex-core annex-batches-random Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, Random>")
 annex_experiment_above(annex-core annex-batches-low-bits Shared shared_sources "ANNEX_BATCHES=OpenBatches<64, 2, Longest, LowBits>")
 
-# The support core's heap without anything before it, for a simulated support core (front/segregated.h). Made with the
-# rest, as the lab's tests need it.
-set(segregated_sources core/fault_ahead.cpp support/side_tables.cpp support/segregated_heap.cpp front/segregated.cpp)
+# The support core's heap without anything before it, for a simulated support core (front/segregated.h). Made wherever
+# tests are, as the lab's need it.
+set(segregated_sources support/side_tables.cpp support/segregated_heap.cpp front/segregated.cpp)
 annex_experiment_above(annex-core annex-segregated Segregated segregated_sources)
-set_target_properties(annex-segregated-objects annex-segregated-shared PROPERTIES EXCLUDE_FROM_ALL FALSE)
+if(ANNEX_TESTS)
+  set_target_properties(annex-segregated-objects annex-segregated-shared PROPERTIES EXCLUDE_FROM_ALL FALSE)
+endif()

@@ -52,6 +52,13 @@ inline void* allocate_aligned_checked(size_t alignment, size_t bytes) {
   return allocate_aligned(alignment, bytes);
 }
 
+// What a block holds goes to another one, as far as there is room, and the block is freed.
+[[gnu::always_inline]] inline void* replace(void* block, size_t held, void* moved, size_t room) {
+  memcpy(moved, block, room < held ? room : held);
+  Front::release(block);
+  return moved;
+}
+
 // realloc, `bytes` not 0 or `block` NULL. In place where the block can hold the new size without wasting more than half
 // of itself; then for spans by resizing them; then by moving pages; then by copying.
 inline void* reallocate(void* block, size_t bytes) {
@@ -65,9 +72,7 @@ inline void* reallocate(void* block, size_t bytes) {
   }
   void* moved = Front::allocate(bytes);
   if (moved == nullptr) return bytes < usable ? block : nullptr;
-  memcpy(moved, block, bytes < usable ? bytes : usable);
-  Front::release(block);
-  return moved;
+  return replace(block, usable, moved, bytes);
 }
 
 // realloc: size 0 frees the block and returns nullptr, as glibc does.

@@ -6,7 +6,6 @@
 // ours, and nallocx names no more than was asked for, which every block has.
 //
 // Synchronization: any thread.
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -32,10 +31,7 @@ void zero_behind(void* block, size_t kept) {
 void* reallocate_aligned(void* block, size_t alignment, size_t bytes) {
   if (alignment <= kMinAlignment) return entry::reallocate(block, bytes);
   void* const moved = entry::allocate_aligned(alignment, bytes);
-  if (moved == nullptr) return nullptr;
-  memcpy(moved, block, std::min(bytes, usable(block)));
-  Front::release(block);
-  return moved;
+  return moved != nullptr ? entry::replace(block, usable(block), moved, bytes) : nullptr;
 }
 
 }  // namespace

@@ -14,29 +14,6 @@ namespace annex::support {
 
 namespace {
 
-// Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
-// side by side: up to `most`.
-Batch take_bits(Granule* slab, uint32_t most) {
-  uint64_t* const words = slab->bitmap;
-  uint32_t at = slab->first_word;
-  while (words[at] == 0) ++at;
-  slab->first_word = at;
-  Batch batch = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};
-  uint32_t count = static_cast<uint32_t>(std::popcount(batch.mask));
-  for (; count > most; --count) batch.mask &= ~(uint64_t{1} << (63 - std::countl_zero(batch.mask)));
-  words[at] &= ~batch.mask;
-  const uint32_t end = (slab->carved + kWord - 1) / kWord;
-  for (uint32_t side_by_side = kWord; side_by_side == kWord && ++at < end;) {
-    side_by_side = std::min(static_cast<uint32_t>(std::countr_one(words[at])), most - count);
-    if (side_by_side == 0) break;
-    words[at] &= ~(~uint64_t{0} >> (kWord - side_by_side));
-    batch.more += side_by_side;
-    count += side_by_side;
-  }
-  slab->countdown = static_cast<uint16_t>(slab->countdown + count);
-  return batch;
-}
-
 // Sets the bits of fresh blocks, of at least so many where there are.
 void carve(Granule* slab, uint32_t wanted) {
   uint64_t* const words = slab->bitmap;
@@ -100,18 +77,41 @@ Granule* SegregatedHeap::new_slab(SizeClass c) {
   return slab;
 }
 
+Granule* SegregatedHeap::provide(SizeClass c, uint32_t wanted) {
+  Granule* const slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
+  if (slab != nullptr && !Bits::has_free(slab)) carve(slab, wanted);
+  return slab;
+}
+
+// Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
+// side by side: up to `most`.
+Batch SegregatedHeap::take_bits(Granule* slab, uint32_t most) {
+  uint64_t* const words = slab->bitmap;
+  uint32_t at = first_word(slab);
+  Batch batch = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};
+  uint32_t count = static_cast<uint32_t>(std::popcount(batch.mask));
+  for (; count > most; --count) batch.mask &= ~(uint64_t{1} << (63 - std::countl_zero(batch.mask)));
+  words[at] &= ~batch.mask;
+  const uint32_t end = (slab->carved + kWord - 1) / kWord;
+  for (uint32_t side_by_side = kWord; side_by_side == kWord && ++at < end;) {
+    side_by_side = std::min(static_cast<uint32_t>(std::countr_one(words[at])), most - count);
+    if (side_by_side == 0) break;
+    words[at] &= ~(~uint64_t{0} >> (kWord - side_by_side));
+    batch.more += side_by_side;
+    count += side_by_side;
+  }
+  slab->countdown = static_cast<uint16_t>(slab->countdown + count);
+  return batch;
+}
+
 Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
-  Granule* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
-  if (slab == nullptr) return Batch{};
-  if (!Bits::has_free(slab)) carve(slab, most);
-  return take_bits(slab, most);
+  Granule* const slab = provide(c, most);
+  return slab != nullptr ? take_bits(slab, most) : Batch{};
 }
 
 void* SegregatedHeap::take_or_carve(SizeClass c) {
-  Granule* const slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
-  if (slab == nullptr) return nullptr;
-  if (!Bits::has_free(slab)) carve(slab, 1);
-  return take_bit(slab);
+  Granule* const slab = provide(c, 1);
+  return slab != nullptr ? take_bit(slab) : nullptr;
 }
 
 // So many blocks of the slab have come back.

@@ -59,17 +59,23 @@ class SegregatedHeap {
     static void becomes_full(Granule*) {}
   };
 
-  // The first free block of a slab that has one.
-  static void* take_bit(Granule* slab) {
+  // Of a slab that has free blocks: the first word of its bitmap that has any, and the first of them.
+  static uint32_t first_word(Granule* slab) {
     uint32_t at = slab->first_word;
     while (slab->bitmap[at] == 0) ++at;
-    slab->first_word = at;
+    return slab->first_word = at;
+  }
+  static void* take_bit(Granule* slab) {
+    const uint32_t at = first_word(slab);
     const uint64_t word = slab->bitmap[at];
     slab->bitmap[at] = word & (word - 1);
     ++slab->countdown;
     return slab->start + (at * kWord + static_cast<unsigned>(std::countr_zero(word))) * block_size(slab->size_class);
   }
 
+  static Batch take_bits(Granule* slab, uint32_t most);
+  // A slab of the class with free blocks, at least so many where there are; nullptr where memory is exhausted.
+  Granule* provide(SizeClass c, uint32_t wanted);
   Granule* new_slab(SizeClass c);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
   uint32_t put_many(Granule* slab, void* const* blocks, uint32_t count);
