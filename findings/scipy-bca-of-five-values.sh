@@ -3,9 +3,9 @@
 # holds the true mean in 85 of 100 cases, no more often than the plain percentile method's, and says nothing of it.
 #
 # Guessed first: BCa is the accelerated, bias-corrected method, and the default; so it mends what the percentile method
-# is known to lack in small samples. Seen with scipy 1.17.1 and numpy 2.4.6 (normal values, which are the logarithms of
-# ratios of times): of 5 values 85 %, of 10 values 89 %, for BCa and for percentile; Student's t 95 % and more for both. What BCa
-# corrects is skew and bias; what is missing here is width, which Student's t has.
+# is known to lack in small samples. Seen with scipy 1.17.1 and numpy 2.4.6 (normal values, as logarithms of ratios of
+# times may be): of 5 values 85 %, of 10 values 89 %, for BCa and for percentile; Student's t 95 % and more for both.
+# What BCa corrects is skew and bias; what is missing here is width, which Student's t has.
 #
 # Needs python3 with venv, and the network once. Fails where the behaviour is no longer this one.
 set -euo pipefail

@@ -248,6 +248,14 @@ def find(name: str) -> Allocator:
     )
 
 
+def find_for_programs(name: str) -> Allocator:
+    """As find(), of those that programs may run on outside of the simulator."""
+    found = find(name)
+    if found.takes_one_call_at_a_time:
+        raise Unavailable("it has no lock: for annex-lab sim alone")
+    return found
+
+
 def expand(names: Iterable[str]) -> list[str]:
     """The names with the groups among them spelled out, each once, in the order given."""
     return list(dict.fromkeys(one for name in names for one in GROUPS.get(name, (name,))))

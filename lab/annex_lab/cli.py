@@ -54,10 +54,7 @@ def _find(names: list[str], strict: bool) -> tuple[list[known.Allocator], list[d
     found, absent = [], []
     for name in names:
         try:
-            allocator = known.find(name)
-            if allocator.takes_one_call_at_a_time:
-                raise known.Unavailable("it has no lock: for annex-lab sim alone")
-            found.append(allocator)
+            found.append(known.find_for_programs(name))
         except known.UnknownAllocator as why:
             raise typer.BadParameter(str(why)) from None
         except known.Unavailable as why:

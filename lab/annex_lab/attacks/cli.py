@@ -33,7 +33,7 @@ def _find(names: list[str], program: Path) -> tuple[list[Allocator], list[dict[s
     found, absent = [], []
     for name in known.expand(names):
         try:
-            allocator = known.find(name)
+            allocator = known.find_for_programs(name)
             attack_program.check_served(program, allocator)
             found.append(allocator)
         except known.UnknownAllocator as why:

@@ -67,30 +67,27 @@ def _per_cent(value: float, digits: int) -> str:
     return f"{value:.{digits}f}".replace(f"-{0:.{digits}f}", f"{0:.{digits}f}")
 
 
-def change(cell: Cell, digits: int = 0, interval: bool = False) -> str:
-    text = f"{_per_cent(100 * (cell.ours - 1), digits)} %"
+def _told(cell: Cell, of: Callable[[float], float], digits: int, interval: bool) -> str:
+    """Per cent of what `of` makes of the number, and of its interval's ends."""
+    text = f"{_per_cent(of(cell.ours), digits)} %"
     if not interval:
         return text
-    low, high = (_per_cent(100 * (end - 1), digits) for end in _ends(cell))
-    return f"{text} [{low} to {high}]"
+    low, high = sorted(map(of, _ends(cell)))
+    return f"{text} [{_per_cent(low, digits)} to {_per_cent(high, digits)}]"
+
+
+def change(cell: Cell, digits: int = 0, interval: bool = False) -> str:
+    return _told(cell, lambda ratio: 100 * (ratio - 1), digits, interval)
 
 
 def share(cell: Cell, digits: int = 0, interval: bool = False) -> str:
     """Of what is between 0 and 1."""
-    text = f"{_per_cent(100 * cell.ours, digits)} %"
-    if not interval:
-        return text
-    low, high = (_per_cent(100 * end, digits) for end in _ends(cell))
-    return f"{text} [{low} to {high}]"
+    return _told(cell, lambda part: 100 * part, digits, interval)
 
 
 def saved(cell: Cell, digits: int = 0, interval: bool = False) -> str:
     """A share that is saved, as a change: -0.5 % [-1.4 to 0.4]."""
-    text = f"{_per_cent(-100 * cell.ours, digits)} %"
-    if not interval:
-        return text
-    low, high = (_per_cent(-100 * end, digits) for end in _ends(cell))
-    return f"{text} [{high} to {low}]"
+    return _told(cell, lambda part: -100 * part, digits, interval)
 
 
 def _of(what: str) -> Callable[[Cell], str]:
@@ -103,11 +100,10 @@ def _of(what: str) -> Callable[[Cell], str]:
     return written
 
 
-def span(values: Iterable[Cell | float], percent: bool = False) -> str:
+def span(values: Iterable[Cell | float]) -> str:
     """From the least to the most."""
     numbers = [getattr(value, "ours", value) for value in values]
-    least, most = min(numbers), max(numbers)
-    return f"{100 * least:.0f} to {100 * most:.0f}" if percent else f"{least:.2f} to {most:.2f}"
+    return f"{min(numbers):.2f} to {max(numbers):.2f}"
 
 
 def span_percent(values: Iterable[Cell], digits: int = 0) -> str:
