@@ -7,13 +7,12 @@ namespace annex::os {
 
 const Auxiliary& auxiliary() {
   static constinit Auxiliary known = {};
-  if (!__atomic_load_n(&known.asked, __ATOMIC_ACQUIRE)) {
-    // Whoever comes in between finds the same.
-    __atomic_store_n(&known.page_size, getauxval(AT_PAGESZ), __ATOMIC_RELAXED);
-    __atomic_store_n(&known.random_bytes, getauxval(AT_RANDOM), __ATOMIC_RELAXED);
-    __atomic_store_n(&known.vdso, getauxval(AT_SYSINFO_EHDR), __ATOMIC_RELAXED);
-    __atomic_store_n(&known.secure, getauxval(AT_SECURE) != 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&known.asked, true, __ATOMIC_RELEASE);
+  if (!known.asked.load(std::memory_order_acquire)) {
+    known.page_size.store(getauxval(AT_PAGESZ), std::memory_order_relaxed);
+    known.random_bytes.store(getauxval(AT_RANDOM), std::memory_order_relaxed);
+    known.vdso.store(getauxval(AT_SYSINFO_EHDR), std::memory_order_relaxed);
+    known.secure.store(getauxval(AT_SECURE) != 0, std::memory_order_relaxed);
+    known.asked.store(true, std::memory_order_release);
   }
   return known;
 }

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
@@ -126,8 +127,9 @@ char* room_anywhere(size_t bytes, size_t alignment) {
 
 namespace {
 
-// Whether the system gives huge pages to who has not asked: then small ones must be asked for. Read once, when the
-// first memory is mapped. The size's own setting counts where it doesn't leave it to the one for all (Linux 6.8).
+// Whether the system gives huge pages to who has not asked: then small ones must be asked for. Read when the first
+// memory is mapped: that may be in two threads at once, which read the same. The size's own setting counts where it
+// doesn't leave it to the one for all (Linux 6.8).
 bool says(const char* path, const char* word) {
   char text[64];
   return find_in(read_file(path, text), word) != nullptr;
@@ -135,7 +137,8 @@ bool says(const char* path, const char* word) {
 
 bool huge_pages_come_unasked() {
   enum class Known : uint8_t { kNotYet, kNo, kYes };
-  static constinit Known known = Known::kNotYet;
+  static constinit std::atomic<Known> kept = Known::kNotYet;
+  Known known = kept.load(std::memory_order_relaxed);
   if (known == Known::kNotYet) {
 #define ANNEX_HUGE_PAGES_AT "/sys/kernel/mm/transparent_hugepage/"
     const char* const own = ANNEX_HUGE_PAGES_AT "hugepages-2048kB/enabled";
@@ -143,6 +146,7 @@ bool huge_pages_come_unasked() {
                                                 says(ANNEX_HUGE_PAGES_AT "enabled", "[always]"));
 #undef ANNEX_HUGE_PAGES_AT
     known = come ? Known::kYes : Known::kNo;
+    kept.store(known, std::memory_order_relaxed);
   }
   return known == Known::kYes;
 }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <barrier>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "common/resident.h"
@@ -102,6 +104,21 @@ TEST(PagesTest, LockedPagesAreGivenBack) {
     EXPECT_EQ(*start, 1);
   }
   os::unmap(start, os::page_size());
+}
+
+TEST(PagesTest, FirstMemoryMayBeMappedByManyThreads) {  // ThreadSanitizer looks on
+  constexpr int kThreads = 4;
+  std::barrier all(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&all] {
+      all.arrive_and_wait();
+      void* const start = os::map(os::page_size());
+      EXPECT_NE(start, nullptr);
+      EXPECT_TRUE(os::unmap(start, os::page_size()));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
