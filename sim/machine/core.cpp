@@ -123,6 +123,34 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   finish(block, next, branch_done);
 }
 
+namespace {
+
+bool is_locked(const Block& block, unsigned instruction) {
+  return std::ranges::any_of(block.uops, [&](const Uop& uop) { return uop.locked && uop.instruction == instruction; });
+}
+
+}  // namespace
+
+void Core::pass(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin) {
+  begin(origin);
+  if (block.end == BlockEnd::kOther && same_string_chunk(block, accesses)) return;
+  counts_->instructions += block.instructions;
+  block_ = block.start;
+  fetch(block);
+  Cycles at = resumes();
+  for (const MemoryAccess& access : accesses) {
+    const bool locked = block.atomic && is_locked(block, access.instruction);
+    const Answer answer = locked         ? ask_locked(access, at)
+                          : access.store ? ask<true>(access, at)
+                                         : ask<false>(access, at);
+    at = later(at, answer.done - std::min(answer.done, l1d_latency_));
+  }
+  at += block.instructions;
+  if (!predicted(block, next)) at += mispredict_;
+  pace_.retire_slot = at << kSlotShift;
+  if (at > pace_.dispatch) advance(at);
+}
+
 // Gives each micro-op its access; accesses that none does follow as micro-ops of their own. Returns when the last
 // plain micro-op is done, which is the branch if the block ends with one.
 template <bool kInOrder>
@@ -405,8 +433,8 @@ inline Cycles Core::after_taken(Cycles slot, Cycles cycles, Cycles step) {
   return later(slot, (((slot >> kSlotShift) + cycles) << kSlotShift) - step);
 }
 
-// How the block ended, for the predictors. A wrong prediction is known when the branch is done.
-inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
+// How the block ended, for the predictors; whether they were right.
+inline bool Core::predicted(const Block& block, Address next) {
   bool right = true;
   switch (block.end) {
     case BlockEnd::kConditional:
@@ -433,7 +461,12 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
     default:
       break;
   }
-  if (!right) {
+  return right;
+}
+
+// A wrong prediction is known when the branch is done.
+inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
+  if (!predicted(block, next)) {
     hold_front_end(branch_done + mispredict_, Cause::kBranch);
   } else if (next != block.fall_through) {
     decoded_slot_ = after_taken(decoded_slot_, taken_, decode_step_);

@@ -55,6 +55,9 @@ class Core : private CoreWindow {
   // One run of a block: its accesses in program order (several an instruction, or none, whatever its micro-ops say),
   // and the address at which the program went on.
   void run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
+  // As run(), where only what it leaves in caches, predictors and pages matters: an instruction takes a cycle, and waits
+  // for its own misses. Nothing is charged to a cause.
+  void pass(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
 
   // An instruction that asks a unit outside for something, given a register, dispatched and issued like a branch:
   // returns when it is issued. answer() must follow before anything else runs here.
@@ -166,6 +169,7 @@ class Core : private CoreWindow {
   void decode(const Block& block);
   static Cycles after_taken(Cycles slot, Cycles cycles, Cycles step);
   void hold_front_end(Cycles until, Cause cause);
+  bool predicted(const Block& block, Address next);
   void finish(const Block& block, Address next, Cycles branch_done);
   bool same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses);
   template <Queued kQueued>

@@ -35,6 +35,7 @@
 #include "guest/guest_memory.h"
 #include "guest/last_resort.h"
 #include "guest/observer.h"
+#include "guest/region.h"
 #include "guest/registers.h"
 #include "guest/simulation.h"
 #include "guest/system_calls.h"
@@ -53,6 +54,7 @@ struct Options {
   std::string machine;  // TOML file
   std::string presets;  // folder that `base` in it refers to
   uint64_t seed = 1;
+  unsigned roi = 0;        // 1: regions of interest alone are timed and counted
   unsigned lock_step = 0;  // 1: with QEMU's -one-insn-per-tb: blocks of one instruction
   ObserverOptions observer;
 };
@@ -105,6 +107,7 @@ struct Plugin {
   Machine machine;
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<SystemCalls> system_calls;
+  std::unique_ptr<Region> region;  // where only regions of interest count
   std::unique_ptr<Decoder> decoder;
   std::unique_ptr<Observer> observer;
   QemuRegisters registers;
@@ -160,6 +163,14 @@ void stay_on_one_cpu() {
   sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+// Everything that is counted, so far.
+nlohmann::json counted() {
+  nlohmann::json out;
+  plugin->simulation->describe(out);
+  out["system_calls"] = plugin->system_calls->to_json();
+  return out;
+}
+
 std::string describe(const std::string& how) {
   nlohmann::json out;
   out["format"] = "annex-sim 1";
@@ -168,11 +179,10 @@ std::string describe(const std::string& how) {
   out["seed"] = plugin->options.seed;
   out["lock_step"] = plugin->options.lock_step != 0;
   if (!how.empty()) plugin->simulation->finish();
-  plugin->simulation->describe(out);
+  out.update(plugin->region != nullptr ? plugin->region->results() : counted());
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - plugin->started;
   out["host_s"] = host.count();
   out["mips"] = static_cast<double>(plugin->simulation->instructions()) / host.count() / 1e6;
-  out["system_calls"] = plugin->system_calls->to_json();
   if (!plugin->system_calls->replaced_by().empty()) out["replaced_by"] = plugin->system_calls->replaced_by();
   return out.dump(1);
 }
@@ -279,7 +289,8 @@ TranslatedBlock& add_block(std::span<const Instruction> instructions) {
   block.stamps = reads_time_stamp(instructions.back().bytes);
   block.alone = block.block.atomic && block.block.instructions == 1;
   block.function = plugin->simulation->functions().at(block.block.start);
-  if (block.block.marker.kind != 0 && plugin->simulation->follows_markers()) block.function = Function::kMarker;
+  const Marker& marker = block.block.marker;
+  if (marker.kind != 0 && plugin->simulation->follows(marker)) block.function = Function::kMarker;
   return block;
 }
 
@@ -405,6 +416,8 @@ void set_option(Options& options, std::string_view argument) {
     number(options.seed);
   } else if (name == "lockstep") {
     number(options.lock_step);
+  } else if (name == "roi") {
+    number(options.roi);
   } else if (name == "progress") {
     number(options.observer.progress);
   } else if (name == "control") {
@@ -442,6 +455,10 @@ void install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv
   plugin->simulation =
       std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
+  if (plugin->options.roi != 0) {
+    plugin->region = std::make_unique<Region>(counted);
+    plugin->simulation->time_only(*plugin->region);
+  }
   plugin->observer = std::make_unique<Observer>(plugin->options.observer, *plugin->simulation, describe);
   stay_on_one_cpu();
   // Not for programs that this one starts.

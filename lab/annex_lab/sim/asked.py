@@ -36,6 +36,7 @@ class Asked:
     seed: int = 1
     scale: float = 0.01
     stdin: Path | None = None
+    roi: bool = False  # only its regions of interest
 
 
 def scratch_folder() -> Path:
@@ -96,7 +97,7 @@ def ready(asked: Asked, scratch: Path) -> tuple[run.Guest, Path]:
     except (machines.UnknownMachine, guest.CannotSimulate) as why:
         raise Failed(why) from None
     library, env = _library(asked, machine)
-    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd)
+    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd, roi=asked.roi)
     _refuse_unsuited(asked.allocator, who, machine)
     return who, machine
 
@@ -130,6 +131,8 @@ def described(asked: Asked, who: run.Guest, done: run.Simulated) -> dict:
         if done.status == run.DEFECT:
             raise Failed("no results, as said above", run.DEFECT)
         raise Failed(f"ended with status {done.status} before there was anything to report", 1)
+    if results["complete"] and results.get("region", {}).get("regions") == 0:
+        raise Failed("the program came to no region of interest: ANNEX_REGION_BEGIN() of annex/region.h begins one")
     results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
     results["allocator"]["name"] = asked.allocator
     results["requested_threads"] = asked.threads

@@ -86,6 +86,13 @@ def sim(
     lock_step: Annotated[
         bool, typer.Option("--lock-step", help="all instructions in the order of simulated time: a slow reference")
     ] = False,
+    roi: Annotated[
+        bool,
+        typer.Option(
+            "--roi",
+            help="time and count the program's regions of interest alone (annex/region.h); what runs before warms",
+        ),
+    ] = False,
     cached: Annotated[
         bool, typer.Option("--cached", help="take the result of the very same run where there is one")
     ] = False,
@@ -128,6 +135,7 @@ def sim(
         seed,
         scale,
         stdin,
+        roi,
     )
     scratch = scratch_folder()
     try:
