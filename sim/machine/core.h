@@ -55,8 +55,8 @@ class Core : private CoreWindow {
   // One run of a block: its accesses in program order (several an instruction, or none, whatever its micro-ops say),
   // and the address at which the program went on.
   void run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
-  // As run(), where only what it leaves in caches, predictors and pages matters: an instruction takes a cycle, and waits
-  // for its own misses. Nothing is charged to a cause.
+  // As run(), where only what it leaves in caches, predictors and pages matters: an instruction takes a cycle, and
+  // waits for its own misses. Nothing is charged to a cause.
   void pass(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
 
   // An instruction that asks a unit outside for something, given a register, dispatched and issued like a branch:
