@@ -131,6 +131,41 @@ def test_lock_step_costs_one_thread_the_same(sim):
     assert stepped["busy_cycles"] == pytest.approx(plain["busy_cycles"], rel=0.005)
 
 
+PREFETCHES = """
+#include <stdlib.h>
+enum { kLines = 1 << 15 };
+int main(void) {
+  volatile char* array = calloc(kLines, 64);
+  for (int i = 0; i < kLines; ++i) array[64 * i] = 1;
+  int sum = 0;
+  unsigned at = 1, ahead = 1;
+  for (int i = 0; i < 8; ++i) ahead = ahead * 1103515245 + 12345;
+  for (int i = 0; i < 20000; ++i) {
+    __builtin_prefetch((const void*)(array + 64 * (ahead % kLines)));
+    ahead = ahead * 1103515245 + 12345;
+    const int one = array[64 * (at % kLines)];
+    at = at * 1103515245 + 12344 + one;  // the next load waits for this one
+    sum += one;
+  }
+  return sum != 20000;
+}
+"""
+
+
+def test_software_prefetches_bring_lines_ahead(sim):
+    """Each load finds what was asked for eight rounds before."""
+    program = sim.compiled(PREFETCHES)
+    fetching, ignoring = (sim("--set", f"core.prefetches={what}", "--", program)[1] for what in ("fetch", "ignore"))
+    for results in (fetching, ignoring):
+        assert results["exit_status"] == 0
+        assert results["all"]["program"]["software_prefetches"] == 20000
+    waits = [
+        sum(results["all"]["program"]["cycles"][of] for of in ("l2", "llc", "tlb")) for results in (fetching, ignoring)
+    ]
+    assert waits[0] < 0.5 * waits[1]
+    assert fetching["cycles"] < ignoring["cycles"] - 20000 * 10
+
+
 POLLS = r"""
 #include <pthread.h>
 #include <stdatomic.h>

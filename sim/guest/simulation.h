@@ -84,6 +84,10 @@ struct GuestThread {
     }
     accesses.push_back({address, instruction, bytes, store});
   }
+  void prefetch(Address address, uint16_t instruction, bool to_write) {
+    accesses.push_back(
+        {.address = address, .instruction = instruction, .bytes = 1, .store = to_write, .prefetch = true});
+  }
 };
 
 // What whoever runs the program does for the simulation: around a wait in the middle of the program's code, at the end

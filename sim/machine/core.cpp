@@ -38,6 +38,7 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
       index_(index),
       in_order_(kind.core.kind == "in-order"),
       forwards_any_(kind.core.forwarding == "any"),
+      prefetches_(kind.core.prefetches == "fetch"),
       narrow_decode_(kind.core.decode < kind.core.width),
       decode_step_(step_of(kind.core.decode)),
       dispatch_step_(step_of(kind.core.width)),
@@ -139,6 +140,10 @@ void Core::pass(const Block& block, std::span<const MemoryAccess> accesses, Addr
   fetch(block);
   Cycles at = resumes();
   for (const MemoryAccess& access : accesses) {
+    if (access.prefetch) {
+      if (prefetches_) prefetch(access, at);
+      continue;
+    }
     const bool locked = block.atomic && is_locked(block, access.instruction);
     const Answer answer = locked         ? ask_locked(access, at)
                           : access.store ? ask<true>(access, at)
@@ -182,6 +187,11 @@ Cycles Core::run_uops(const Block& block, std::span<const MemoryAccess> accesses
       run_load<kInOrder>(pace, *uop, next_is_for(*uop, false) ? access++ : nullptr);
     } else if (uop->kind == UopClass::kStore) {
       run_store<kInOrder>(pace, *uop, next_is_for(*uop, true) ? access++ : nullptr);
+    } else if (uop->prefetch) {
+      access = apart(pace, [=, this] { return run_extras<kInOrder>(access, end, uop->instruction); });
+      const bool told = access != end && access->prefetch && access->instruction == uop->instruction;
+      const MemoryAccess* const own = told ? access++ : nullptr;
+      apart(pace, [=, this] { run_prefetch(*uop, own); });
     } else {
       apart(pace, [=, this] { run_special(*uop); });
     }
@@ -279,6 +289,22 @@ template <bool kInOrder>
   const Register index = uop.addresses > 1 ? uop.sources[1] : kNoRegister;
   const Cycles known = later(later(ready_[base], ready_[index]), pace.dispatch + 1);
   unwritten_.add(*access, known, done, written_);
+}
+
+void Core::run_prefetch(const Uop& uop, const MemoryAccess* access) {
+  if (!prefetches_ || access == nullptr) return run_special({.kind = UopClass::kNop, .fused = uop.fused});
+  const Delay late = dispatch<Queued::kLoad>(pace_, uop.fused);
+  const Cycles ready = operands_ready(pace_, uop);
+  const Cycles issued =
+      in_order_ ? issue<true>(pace_, UopClass::kLoad, ready) : issue<false>(pace_, UopClass::kLoad, ready);
+  const Cycles at = issued + latency_[static_cast<size_t>(UopClass::kLoad)];
+  prefetch(*access, at);
+  charge(retire(pace_, uop.fused, at), late, Cause::kBase);
+  loads_.take(pace_.retired());
+}
+
+void Core::prefetch(const MemoryAccess& access, Cycles at) {
+  counts_->prefetches_dropped += !memory_.prefetch(index_, access.address, at, origin_, access.store);
 }
 
 // Micro-ops that take no port.

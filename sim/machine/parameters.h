@@ -81,6 +81,7 @@ struct CoreParameters {
   uint32_t forward = 5;
   std::string forwarding = "contained";
   std::string disambiguation = "predicted";
+  std::string prefetches = "fetch";
   uint32_t atomic = 18;
   uint32_t fence = 20;
   uint32_t pause = 10;
@@ -122,6 +123,9 @@ struct CoreParameters {
     visit("disambiguation", self.disambiguation, Choices{"perfect", "predicted"},
           "of loads and older stores of unknown address: wrong guesses cost as much as of branches",
           "Intel 64 optimization manual: memory disambiguation");
+    visit("prefetches", self.prefetches, Choices{"fetch", "ignore"},
+          "what software prefetches do: fetch their line, where its page is there, or nothing",
+          "Intel 64 optimization manual: software prefetch");
     visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1",
           "Agner Fog's tables, Skylake");
     visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written", "assumed");

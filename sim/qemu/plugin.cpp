@@ -32,6 +32,7 @@
 #include "decode/alone.h"
 #include "decode/decoder.h"
 #include "decode/markers.h"
+#include "decode/prefetch.h"
 #include "guest/guest_memory.h"
 #include "guest/last_resort.h"
 #include "guest/observer.h"
@@ -101,6 +102,12 @@ class QemuRegisters final : public GuestRegisters {
   qemu_plugin_register* handles_[kGuestRegisters] = {};
 };
 
+// What a prefetch of a block names, and which of its instructions it is.
+struct PrefetchSite {
+  Prefetch prefetch;
+  uint16_t instruction = 0;
+};
+
 // What the plugin knows, from its start to the end of the process. Never destroyed: the host's threads end in no order.
 struct Plugin {
   Options options;
@@ -118,6 +125,7 @@ struct Plugin {
   bool first_known = false;
   std::mutex mutex;  // of translation
   std::deque<TranslatedBlock> blocks;
+  std::deque<PrefetchSite> prefetches;
   bool program_known = false;
   unsigned flushes = 0;  // of QEMU's code buffer
   std::chrono::steady_clock::time_point started;
@@ -264,6 +272,14 @@ void memory_accessed_repeatedly(unsigned vcpu, qemu_plugin_meminfo_t info, uint6
                                       qemu_plugin_mem_is_store(info));
 }
 
+void prefetched(unsigned vcpu, void* data) noexcept {
+  if (plugin->detached) return;
+  const PrefetchSite& site = *static_cast<PrefetchSite*>(data);
+  const auto read = [](uint8_t number) { return plugin->registers.read(static_cast<GuestRegister>(number)); };
+  const Address thread = site.prefetch.thread_pointer ? plugin->registers.read(GuestRegister::kThreadPointer) : 0;
+  plugin->threads[vcpu]->prefetch(site.prefetch.address(read, thread), site.instruction, site.prefetch.to_write);
+}
+
 // --- translation ----------------------------------------------------------------------------------------------------
 
 constexpr size_t kMostBytes = 15;  // of an instruction
@@ -314,6 +330,10 @@ void translated(qemu_plugin_tb* tb, void*) noexcept {
     repeated = repeated_accesses(instructions.back().bytes);
     qemu_plugin_register_vcpu_mem_cb(insn, repeated > 0 ? memory_accessed_repeatedly : memory_accessed,
                                      QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, reinterpret_cast<void*>(i));
+    if (const auto prefetch = prefetch_in(instructions.back().bytes, instructions.back().address)) {
+      plugin->prefetches.push_back({*prefetch, static_cast<uint16_t>(i)});
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, prefetched, QEMU_PLUGIN_CB_R_REGS, &plugin->prefetches.back());
+    }
   }
   Instruction& last = instructions.back();
   last.begins_marker = is_jump_to_next(last.bytes) && is_marker_at(last.address + last.bytes.size());
