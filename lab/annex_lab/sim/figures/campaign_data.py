@@ -4,6 +4,7 @@ What has no answer raises Wrong: a page is not to be made of it.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,12 +31,12 @@ class Data:
         self.name = name
         self.cells = read_csv(file)
         self._at = {(cell.panel, cell.row, cell.series): cell for cell in self.cells}
-        self._made_by = re.search(r"^Made by: `(.*)`$", file.with_suffix(".md").read_text(), re.MULTILINE)[1]
+        self.made_by = re.search(r"^Made by: `(.*)`$", file.with_suffix(".md").read_text(), re.MULTILINE)[1]
 
     @property
     def seeds(self) -> int:
         """Of each run, by the command that made it."""
-        said = re.search(r"--seeds (\S+)", self._made_by)
+        said = re.search(r"--seeds (\S+)", self.made_by)
         return len(said[1].split(",")) if said else len(Choice({}, ()).seeds)
 
     def __call__(self, panel: str, row: object, series: str) -> Cell:
@@ -43,6 +44,9 @@ class Data:
         if cell is None or cell.ours is None:
             raise Wrong(f"{self.name} has no number at {panel!r}, {row!r}, {series!r}")
         return cell
+
+    def has(self, panel: str, row: object, series: str) -> bool:
+        return (panel, str(row), series) in self._at
 
     def workloads(self, panel: str, series: str) -> list[Cell]:
         """A column without its mean."""
@@ -108,6 +112,38 @@ class Data:
 
     def above_one(self, panel: str, series: str) -> int:
         return sum(cell.ours > 1 for cell in self.workloads(panel, series))
+
+    def faster(self, panel: str, series: str, by: float = 0.0) -> list[str]:
+        """The workloads whose ratio is above one by more than so much."""
+        return [cell.row for cell in self.workloads(panel, series) if cell.ours > 1 + by]
+
+    def slower(self, panel: str, series: str, by: float = 0.0) -> list[str]:
+        return [cell.row for cell in self.workloads(panel, series) if cell.ours < 1 - by]
+
+    def faster_in_paper(self, panel: str, series: str) -> bool:
+        """Whether the paper has all above one."""
+        return all(cell.paper > 1 for cell in self.workloads(panel, series))
+
+    def _by_panel(self, row: str, series: str) -> list[Cell]:
+        """A row where panels are workloads, and their mean is one, too."""
+        return [cell for cell in self.cells if (cell.row, cell.series) == (row, series) and cell.panel not in MEANS]
+
+    def farthest(self, row: str, series: str) -> Cell:
+        """Of those the one whose ratio is the farthest from one."""
+        return max(self._by_panel(row, series), key=lambda cell: abs(math.log(cell.ours)))
+
+    def raised(self, row: str, series: str, by: float) -> int:
+        """How many of those are above one by more than so much."""
+        return sum(cell.ours > 1 + by for cell in self._by_panel(row, series))
+
+    def largest_means(self, rows: Iterable[str]) -> dict[str, float]:
+        """Of rows in the panel of means: by series the largest."""
+        there = [cell for cell in self.cells if cell.panel == MEAN and cell.row in rows]
+        return {name: max(cell.ours for cell in there if cell.series == name) for name in {c.series for c in there}}
+
+    def moved(self, panel: str) -> float:
+        """How far the ratio of a panel that is the farthest from one is from it."""
+        return max(abs(cell.ours - 1) for cell in self.cells if cell.panel == panel)
 
     def rows(self, panel: str) -> list[str]:
         return list(dict.fromkeys(cell.row for cell in self.cells if cell.panel == panel))
