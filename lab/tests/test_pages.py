@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from annex_lab import cli, intervals, paths
-from annex_lab.sim.figures import told
+from annex_lab.sim.figures import campaign_data, told
 from annex_lab.sim.figures.cells import ABOVE, SHARE, Cell
 from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN
 from annex_lab.sim.figures.write import read_csv
@@ -26,6 +27,21 @@ def test_the_pages_with_measured_numbers_are_made_of_data():
     hardware = {f"hardware-{name}" for name in ("energy", "mallacc", "memento", "speedmalloc")}
     assert made == {"findings", "figures", "simulator-table3"} | hardware
     assert {page.stem for page in told.without_template(DOCS)} == {"hardware-new-unit", "hardware-support-core"}
+
+
+@pytest.mark.parametrize("template", sorted(DOCS.glob(f"*{told.ENDING}")), ids=lambda template: template.stem)
+def test_a_page_is_not_made_of_other_data(template, monkeypatch):
+    """Each number a little larger: the page is another one, or its words no longer hold."""
+    monkeypatch.setattr(
+        campaign_data,
+        "read_csv",
+        lambda file: [replace(cell, ours=cell.ours and 1.1 * cell.ours) for cell in read_csv(file)],
+    )
+    page = template.with_name(template.name.removesuffix(told.ENDING) + ".md").read_text()
+    try:
+        assert told.render(template) != page
+    except told.Wrong as why:
+        assert "the data does not say" in str(why)
 
 
 @pytest.fixture

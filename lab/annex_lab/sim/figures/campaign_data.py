@@ -75,12 +75,23 @@ class Data:
         """Workloads with a number above its bound."""
         return list(dict.fromkeys(cell.row for cell in self.cells if cell.flag == ABOVE))
 
+    def above_in(self) -> list[str]:
+        """The panels with such a number."""
+        return list(dict.fromkeys(cell.panel for cell in self.cells if cell.flag == ABOVE))
+
     def _means(self, series: tuple[str, ...]) -> list[Cell]:
         return [cell for cell in self.cells if cell.row == MEAN and (cell.series in series or not series)]
+
+    def means_ending(self, panels: str, series: str) -> list[Cell]:
+        """In each panel whose name ends so."""
+        return [cell for cell in self._means((series,)) if cell.panel.endswith(panels)]
 
     def none_above(self, *series: str) -> bool:
         """Whether no mean is above one beyond its interval; `series`: of these, or of all."""
         return all(cell.low_95 <= 1 for cell in self._means(series))
+
+    def none_below(self, *series: str) -> bool:
+        return all(cell.high_95 >= 1 for cell in self._means(series))
 
     def all_below(self, *series: str) -> bool:
         return all(cell.high_95 < 1 for cell in self._means(series))
@@ -109,6 +120,15 @@ class Data:
 
     def highest(self, panel: str, series: str, count: int) -> list[str]:
         return self.lowest(panel, series, len(self.workloads(panel, series)))[::-1][:count]
+
+    def most(self, panel: str, series: str) -> float:
+        return max(cell.ours for cell in self.workloads(panel, series))
+
+    def row_most(self, panel: str, row: object) -> float:
+        return max(cell.ours for cell in self.cells if (cell.panel, cell.row) == (panel, str(row)))
+
+    def least_of(self, panel: str, row: str) -> float:
+        return min(cell.ours for cell in self.cells if (cell.panel, cell.row) == (panel, row))
 
     def above_one(self, panel: str, series: str) -> int:
         return sum(cell.ours > 1 for cell in self.workloads(panel, series))
@@ -179,6 +199,11 @@ class Data:
     def across(self, panel: str, series: str) -> list[Cell]:
         """All rows of a series."""
         return [cell for cell in self.cells if (cell.panel, cell.series) == (panel, series)]
+
+    def across_apart(self, panel: str, series: str) -> float:
+        """How far the numbers of a series are apart."""
+        numbers = [cell.ours for cell in self.across(panel, series)]
+        return max(numbers) - min(numbers)
 
     def falls(self, panel: str, series: Iterable[str]) -> bool:
         """Whether each row is below the one before it."""
