@@ -53,11 +53,6 @@ def part(workload: str, allocator: str, threads: int, cycles: int, seed: int = 1
                 "other": cycles // 10,
             },
         },
-        "all": {
-            "allocator": {"cycles": {"base": 2_000_000, "atomic": 1_000_000, "page_fault": 4_000_000}, "atomics": 5},
-            "program": {"cycles": {"base": 5_000_000, "dram": 3_000_000, "coherence": 6_000_000, "idle": 500_000}},
-        },
-        "system_calls": {"by_number": {"202": 7}},
         "memory": {"pages": {"peak_resident": 3 << 20, "average_resident": 1 << 20}},
         **more,
     }
@@ -163,51 +158,6 @@ def test_parts_of_several_simulators_are_told(report):
     )
     assert data["mixed"] == "2 builds of the simulator made them; one had other parameters in some"
     assert f"**not all comparable: {data['mixed']}**" in text and data["mixed"] in output
-
-
-def test_beside_speedmallocs_table(report):
-    cycles = {"jemalloc": 1000, "tcmalloc": 500, "mimalloc3": 990}
-    parts = [part("larson", name, 16, count) for name, count in cycles.items()]
-    parts += [part("alloc-test", name, 16, count) for name, count in cycles.items()]
-    status, _, text, _ = report(*parts)
-    assert status == 0
-    assert (
-        "| larson | 2.71 | 2.00 | 2.17 | 1.01 | tcmalloc > mimalloc3 > jemalloc | tcmalloc > mimalloc3 = jemalloc | - |"
-        in text
-    )
-    row = next(line for line in text.splitlines() if line.startswith("| alloc-test | 1.04 | 2.00"))
-    assert row.endswith("| tcmalloc and mimalloc3 |")
-
-
-def test_where_the_time_of_table_3s_workloads_went(report):
-    cycles = {"jemalloc": 2_000_000, "tcmalloc": 3_000_000, "mimalloc3": 4_000_000}
-    _, _, text, _ = report(*(part("larson", name, 16, count) for name, count in cycles.items()))
-    # 16 cores: 32 million cycles, of which 21 are accounted for, and half a million called idle.
-    assert "| larson | jemalloc | 2 | 1 | 5 | 3 | 6 | 4 | 11 | 0.50 | 7 | 3 | 3 |" in text
-    assert "| larson | tcmalloc | 2 | 1 | 5 | 3 | 6 | 4 | 27 | 0.50 | 7 | 3 | 3 |" in text
-
-
-def test_with_one_thing_changed(report):
-    """What the paper and the simulation order differently, and which change makes it as in the paper, or level."""
-
-    def parts(machine: str, **cycles: int) -> list[dict]:
-        return [
-            part("xmalloc", name, 16, count, requested_machine=machine, machine={"name": machine})
-            for name, count in cycles.items()
-        ]
-
-    _, _, text, _ = report(
-        *parts("speedmalloc-16", jemalloc=1000, tcmalloc=900, mimalloc3=1250, mimalloc2=1020),
-        *parts("lab/cheap.toml", jemalloc=1000, tcmalloc=900, mimalloc3=800),
-        *parts("lab/dear.toml", jemalloc=1000, tcmalloc=900, mimalloc3=1250),
-    )
-    assert "| as it is | order | cheap | dear | mimalloc2 |" in text
-    assert (
-        "| xmalloc | 1.11 0.80 | tcmalloc > jemalloc > mimalloc3 | 1.11 1.25: **mimalloc3 > tcmalloc > jemalloc** "
-        "| 1.11 0.80 | 1.11 0.98: **tcmalloc > jemalloc = mimalloc3** |" in text
-    )
-    assert "| xmalloc | jemalloc and mimalloc3 | cheap | mimalloc2 | 0.0 % |" in text
-    assert "## dear" not in text
 
 
 def test_only_failures_are_a_report_too(report, tmp_path):

@@ -21,7 +21,6 @@ AUTO = "auto"  # as a machine: a core for each thread
 FORMAT = "annex-sim-campaign-1"
 FIGURE_BASE = "jemalloc"  # SpeedMalloc's Figure 9 is relative to it
 TABLE_BASE = "glibc"
-FUTEX = "202"  # number of the system call
 
 
 class Unusable(Exception):
@@ -47,9 +46,7 @@ class Run:
     allocator_calls: int
     allocator_instructions: int
     allocator_cycles: int
-    allocator_atomics: int
     allocator_atomic_cycles: int
-    futex_calls: int
     l2_stalls_inside: int  # cycles that cores waited for misses of the L2, each once
     l2_stalls_caused: int  # outside the allocator, on lines that it evicted or used
     l2_miss_cycles_inside: int  # the sum of the misses' own times, in which those that overlap count several times
@@ -58,7 +55,6 @@ class Run:
     peak_bytes: int
     average_bytes: int
     host_s: float
-    cycles_by_cause: dict[str, dict[str, int]]  # of all cores: of the allocator's code and of the program's -> cause
 
     @property
     def place(self) -> tuple[str, int]:
@@ -100,9 +96,7 @@ def _run(part: dict) -> Run:
         allocator["calls"],
         allocator["instructions"],
         allocator["cycles"],
-        part["all"]["allocator"]["atomics"],
         allocator["atomic_cycles"],
-        part["system_calls"]["by_number"].get(FUTEX, 0),
         stalls["inside"],
         _caused(stalls),
         beyond["inside"],
@@ -111,7 +105,6 @@ def _run(part: dict) -> Run:
         pages["peak_resident"],
         round(pages["average_resident"]),
         part["host_s"],
-        {origin: counts["cycles"] for origin, counts in part["all"].items()},
     )
 
 

@@ -57,8 +57,8 @@ DENSITY = Figure(
     "density",
     "Figure 17 where calls are as dense as in Table 3",
     "As Figure 17, with other work after each call of the allocator: so many instructions in registers, the same under "
-    "all allocators, that the allocator's share of instructions is the one in the paper's Table 3 under jemalloc. What "
-    "differs from Figure 17 is of the density of calls alone.",
+    "all allocators, that the allocator's share of instructions is the one in the paper's Table 3 under jemalloc. Such "
+    "work touches no memory, and some workloads are shorter than in Figure 17.",
     _runs,
     _cells,
     unit="speedup over software, or share",
