@@ -14,7 +14,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       lock_step_(lock_step),
       bracket_(bracket),
       memory_(machine_),
-      other_work_(machine_.program.work),
+      other_work_(machine_.program, memory_, machine_.thread_cores()),
       scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
                  *this),
       turns_(scheduler_, attention_),
@@ -114,6 +114,8 @@ void Simulation::charge(GuestThread& thread, Address next) {
   const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
   if (timed_) [[likely]] {
     thread.core->run(block, thread.accesses, next, origin);
+    if (other_work_.looks() && origin == Origin::kProgram) [[unlikely]]
+      other_work_.saw(thread.core->index(), block.instructions, thread.accesses);
     if (follow_calls(thread)) other_work_.after_call(*thread.core, next);
     order(thread, *thread.pending);
   } else {

@@ -391,11 +391,15 @@ struct SupportCoreParameters {
 // What the program does beside what is in it, for experiments: sim/guest/other_work.h.
 struct ProgramParameters {
   uint32_t work = 0;
+  std::string memory = "as-program";
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("work", self.work, 0, 1000000, "instructions",
           "that a thread runs after each of the allocator's calls, beside the program's own",
+          "an experiment, of no paper");
+    visit("memory", self.memory, Choices{"as-program", "none"},
+          "what that work touches: the program's lines, as often and as far back as it does itself; or none",
           "an experiment, of no paper");
   }
 };
