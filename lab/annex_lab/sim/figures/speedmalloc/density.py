@@ -56,9 +56,10 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
 DENSITY = Figure(
     "density",
     "Figure 17 where calls are as dense as in Table 3",
-    "As Figure 17, with other work after each call of the allocator: so many instructions, the same under all allocators, "
-    "that the allocator's share of instructions is the one in the paper's Table 3 under jemalloc. They touch the program's "
-    "own lines, as often and as far back as it does itself. Some workloads are shorter than in Figure 17.",
+    "As Figure 17, with other work after each call of the allocator: so many instructions, the same under all "
+    "allocators, that the allocator's share of instructions is the one in the paper's Table 3 under jemalloc. They "
+    "touch the program's own lines, as often and as far back as it does itself. Some workloads are shorter than in "
+    "Figure 17.",
     _runs,
     _cells,
     unit="speedup over software, or share",
