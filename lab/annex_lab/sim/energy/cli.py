@@ -15,7 +15,8 @@ from annex_lab.sim.energy.parameters import Drawn, Estimate, Quantity, UnknownPa
 
 FORMAT = "annex-energy 1"
 CHIP, WHOLE = "chip", "chip and memory"
-SAME = ("scale", "requested_threads", "seed")  # else a saving is of two different programs
+# Else a saving is of two different programs.
+SAME = ("scale", "workload_options", "requested_threads", "seed")
 
 
 class _Unusable(Exception):
@@ -36,6 +37,10 @@ class _Run:
     def name(self) -> str:
         of = self.results
         return f"{self.program}, {of.get('allocator', {}).get('name', '?')}, {of['machine'].get('name', '?')}"
+
+    def asked(self, name: str) -> object:
+        """None where it says nothing of it, as older results do of what is new, or has nothing of it."""
+        return self.results.get(name) or None
 
     def rows(self) -> list[tuple[str, Quantity, Quantity | None]]:
         """What, its energy and its area: by component, and their sums."""
@@ -142,7 +147,7 @@ def _warnings(base: _Run | None, runs: list[_Run]) -> list[str]:
         if base is None:
             continue
         differing = [
-            name.removeprefix("requested_") for name in SAME if run.results.get(name) != base.results.get(name)
+            name.removeprefix("requested_").replace("_", " ") for name in SAME if run.asked(name) != base.asked(name)
         ]
         if run.program != base.program:
             differing.insert(0, "program")
