@@ -116,7 +116,7 @@ class Program:
     threads: int | None = None  # its own number of threads, whatever the context's
     groups: tuple[str, ...] = ()  # the papers that measure it, or what it stands for: GROUPS in programs/__init__.py
     quick: bool = False  # of the quick suite
-    quick_sizes: tuple[str, ...] = ()  # of structures there, where those of a workload would take long to build
+    quick_options: tuple[str, ...] = ()  # of a workload there: smaller structures, and more steps in them
 
     def with_options(self, options: tuple[str, ...]) -> "Program":
         """A workload of ours with options of its own: sizes of structures, which no scale changes."""
