@@ -714,7 +714,7 @@ def test_wrong_usage(figures, arguments):
 
 # --- a real one -----------------------------------------------------------------------------------------------------
 
-TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.2"]
+TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.05"]
 
 
 @simulated

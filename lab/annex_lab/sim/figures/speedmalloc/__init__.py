@@ -43,4 +43,4 @@ FIGURES = [
     WORKING_SETS,
 ]
 
-PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)
+PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES)
