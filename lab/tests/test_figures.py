@@ -413,6 +413,10 @@ def test_a_parts_name_has_all_that_it_depends_on():
     assert SPEC.part == "larson/annex/speedmalloc-16+speedmalloc+support_core.link=0/16t-seed1-scale0.0003.json"
     everything = [spec for figure in FIGURES for spec in figure.runs(choice(workloads=(), seeds=(1, 2)))]
     assert len({spec.part for spec in everything}) == len(set(everything))
+    smaller = dataclasses.replace(SPEC, options=("--slots=200", "--max=100"))
+    assert smaller.part.endswith("/16t-seed1-scale0.0003--slots=200--max=100.json")
+    assert smaller.arguments[-3:] == ["--", "--slots=200", "--max=100"] and "--" not in SPEC.arguments
+    assert smaller.asked.options == smaller.options
     assert {spec.workload for spec in everything} == set(common.SCALES)
 
 
@@ -489,7 +493,9 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
 
 @simulated
 def test_a_run_of_before_is_taken_without_a_process(tmp_path):
-    specs = [Spec("larson", name, 2, 1, 0.0003, "speedmalloc-2", *more) for name, *more in (("glibc",), OFFLOADED)]
+    small = Spec("larson", "glibc", 2, 1, 0.0003, "speedmalloc-2", options=("--slots=200",))
+    allocator, hardware, settings = OFFLOADED
+    specs = [small, dataclasses.replace(small, allocator=allocator, hardware=hardware, settings=settings)]
     first, second = Parts(tmp_path / "first"), Parts(tmp_path / "second")
     for parts in (first, second):
         runner.run(specs, parts, 2, lambda spec: None)
@@ -734,7 +740,7 @@ def test_wrong_usage(figures, arguments):
 
 # --- a real one -----------------------------------------------------------------------------------------------------
 
-TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.2"]
+TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.05"]
 
 
 @simulated

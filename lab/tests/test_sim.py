@@ -514,8 +514,32 @@ def test_the_hosts_machine_is_a_possible_one(tmp_path):
     assert json.loads(done.stdout)["cores"] >= 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "name either --workload or, after --, a program"),
+        (["--workload", "gap-bfs", "--", "true"], "--workload gap-bfs is the program"),
+        (["--workload", "ls", "--", "--vertices", "9"], "ls takes no options after --"),
+        (["--workload", "gap-bfs", "--", "--slots", "9"], "gap-bfs: --slots is not an option here"),
+        (["--workload", "gap-bfs", "--", "--vertices=few"], "gap-bfs: --vertices needs a number"),
+        (["--workload", "gap-bfs", "--", "--scale=1"], "gap-bfs: --scale is given twice"),
+    ],
+)
+def test_what_is_no_workloads_option_is_said_before_the_run(sim, arguments, says):
+    done, results = sim(*arguments)
+    assert done.returncode == 2 and not results
+    assert f"annex-lab sim: {says}" in done.stderr and len(done.stderr.splitlines()) <= 2
+
+
+def test_a_workloads_options_are_in_the_results(sim):
+    done, results = sim("--workload", "larson", "--scale", "0.0001", "--", "--slots", 50, "--max=64")
+    assert done.returncode == 0, done.stderr
+    assert results["command"] == ["larson", "--scale", "0.0001", "--threads", "1", "--slots", "50", "--max=64"]
+    assert results["workload_options"] == ["--slots", "50", "--max=64"]
+
+
 @pytest.mark.parametrize("allocator", ["annex", "annex-solo", "annex-offload"])
 def test_under_our_flavours(sim, allocator):
-    done, results = sim("--workload", "hashmap", "--scale", "0.002", "--allocator", allocator)
+    done, results = sim("--workload", "hashmap", "--allocator", allocator, "--", "--entries", 3000)
     assert done.returncode == 0 and results["complete"]
     assert any("libannex" in file for file in results["allocator"]["files"])

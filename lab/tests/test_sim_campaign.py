@@ -183,6 +183,10 @@ def test_a_run_that_did_not_end_well_is_a_failure(report):
         ([{"failure": {}}], "no result of annex-lab sim"),
         ([part("a", "glibc", 1, 1), part("a", "glibc", 1, 2)], "same workload"),
         ([part("a", "glibc", 1, 1), part("a", "annex", 1, 2, scale=0.5)], "different scales"),
+        (
+            [part("a", "glibc", 1, 1), part("a", "annex", 1, 2, workload_options=["--slots=9"])],
+            "different sizes, its own and --slots=9",
+        ),
         ([], "no parts there"),
     ],
 )
@@ -281,6 +285,7 @@ def snakemake(tmp_path):
         "allocators": "glibc",
         "threads": "1,2",
         "scale": "{others: 0.0005, larson: 0.0004}",
+        "sizes": "{hashmap: --entries=750, larson: --slots=280}",
         "out": tmp_path / "out",
         "lab": Path(sys.executable).parent / "annex-lab",
     }
@@ -307,6 +312,7 @@ def test_jobs_are_run_once_and_joined(snakemake, tmp_path):
         ("larson", 2, "speedmalloc-2"),
     ]
     assert [row["scale"] for row in data["runs"]] == [0.0005, 0.0004, 0.0004]
+    assert [row["options"] for row in data["runs"]] == [["--entries=750"], ["--slots=280"], ["--slots=280"]]
     assert not data["failures"] and data["made_by"].startswith("snakemake -s lab/campaign/sim/Snakefile")
     assert (tmp_path / "out/campaign.svg").exists()
 

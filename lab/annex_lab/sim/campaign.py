@@ -1,8 +1,8 @@
 """A campaign of simulated runs: its parts read, joined and set against each other. The command annex-lab sim-report.
 
 A part is what `annex-lab sim --json` writes, or what lab/campaign/sim/Snakefile leaves where a run failed. Runs are set
-against each other only where workload, machine, threads, seed and scale are the same. Ratios of several seeds are taken
-seed by seed; shown is their geometric mean, and in brackets (largest - smallest) / mean.
+against each other only where workload, sizes, machine, threads, seed and scale are the same. Ratios of several seeds
+are taken seed by seed; shown is their geometric mean, and in brackets (largest - smallest) / mean.
 """
 
 import hashlib
@@ -40,6 +40,7 @@ class Run:
     threads: int
     seed: int
     scale: float | None
+    options: tuple[str, ...]  # the workload's sizes, where they are not its own
     cycles: int  # from start to end
     busy_cycles: int  # of all cores, without idle ones
     instructions: int
@@ -90,6 +91,7 @@ def _run(part: dict) -> Run:
         part["requested_threads"],
         part.get("seed", 1),
         part.get("scale"),
+        tuple(part.get("workload_options", ())),
         part["cycles"],
         part["busy_cycles"],
         part["instructions"],
@@ -131,7 +133,7 @@ def count_of(number: int, what: str) -> str:
 
 
 class Campaign:
-    """Raises Unusable where two parts are of the same run, or differ in scale."""
+    """Raises Unusable where two parts are of the same run, or differ in scale or sizes."""
 
     def __init__(self, parts: list[Run | Failure]):
         self.runs = [part for part in parts if isinstance(part, Run)]
@@ -146,10 +148,14 @@ class Campaign:
         self._runs = {(run.workload, run.allocator, run.place, run.seed): run for run in self.runs}
         if len(self._runs) < len(self.runs):
             raise Unusable("two parts are of the same workload, allocator, machine, threads and seed")
-        scales: dict[str, float | None] = {}
+        lengths: dict[str, tuple] = {}
         for run in self.runs:
-            if scales.setdefault(run.workload, run.scale) != run.scale:
-                raise Unusable(f"{run.workload}: parts of different scales, {scales[run.workload]} and {run.scale}")
+            one, other = lengths.setdefault(run.workload, (run.scale, run.options)), (run.scale, run.options)
+            if one[0] != other[0]:
+                raise Unusable(f"{run.workload}: parts of different scales, {one[0]} and {other[0]}")
+            if one[1] != other[1]:
+                sizes = (" ".join(options) or "its own" for _, options in (one, other))
+                raise Unusable(f"{run.workload}: parts of different sizes, {' and '.join(sizes)}")
 
     def mixed(self) -> str:
         """Why some of the runs should not be set against each other; empty: there is no reason."""

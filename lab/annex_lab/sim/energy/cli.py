@@ -16,7 +16,8 @@ from annex_lab.sim.energy.shown import CHIP, WHOLE
 
 FORMAT = "annex-energy 1"
 LEAST_SPREAD = 0.001  # a parameter that leaves less open than this is not told
-SAME = ("scale", "requested_threads", "seed")  # else a saving is of two different programs
+# Else a saving is of two different programs.
+SAME = ("scale", "workload_options", "requested_threads", "seed")
 
 
 class _Unusable(Exception):
@@ -37,6 +38,10 @@ class _Run:
     def name(self) -> str:
         of = self.results
         return f"{self.program}, {of.get('allocator', {}).get('name', '?')}, {of['machine'].get('name', '?')}"
+
+    def asked(self, name: str) -> object:
+        """None where it says nothing of it, as older results do of what is new, or has nothing of it."""
+        return self.results.get(name) or None
 
     def rows(self) -> list[tuple[str, Quantity, Quantity | None]]:
         """What, its energy and its area: by component, and their sums."""
@@ -101,7 +106,7 @@ def _warnings(base: _Run | None, runs: list[_Run]) -> list[str]:
         if base is None:
             continue
         differing = [
-            name.removeprefix("requested_") for name in SAME if run.results.get(name) != base.results.get(name)
+            name.removeprefix("requested_").replace("_", " ") for name in SAME if run.asked(name) != base.asked(name)
         ]
         if run.program != base.program:
             differing.insert(0, "program")

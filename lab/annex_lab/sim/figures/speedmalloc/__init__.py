@@ -45,4 +45,4 @@ FIGURES = [
     WORKING_SETS,
 ]
 
-PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)
+PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES)
