@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import simulator
@@ -10,6 +11,7 @@ from annex_lab import native, paths
 from annex_lab.sim import host, kernels, machines, run, validation
 from annex_lab.sim.validation import absolute, against_host, agreement, contended, real_cores, timed, two_threads
 from annex_lab.sim.validation.section import MET, NOT_MET, Section
+from annex_lab.sim.validation.validator import Validator
 
 KERNEL_TIMES_5 = paths.ROOT / "lab/campaign/sim/machines/kernel-times-5.toml"
 
@@ -92,6 +94,22 @@ def test_each_bound_on_absolute_cycles_can_fail():
     assert section.failed == ["mean over programs 0.925"]
 
 
+def test_simplifications_are_means_over_two_allocators():
+    found = absolute_found(1.0)
+    section = absolute.simplifications([found], {"x": {"a": {"glibc": 2e9, "annex": 8e9}}})
+    assert section.rows == [["x", "4.000", "4.000"]]
+    assert not section.judged
+
+
+@simulator.needed
+def test_simplifications_are_parameters(tmp_path):
+    validator = Validator(tmp_path)
+    base = run.parameters(Path(absolute.changed(validator, str(machines.PRESETS / "speedmalloc-1.toml"), 0, [])))
+    for number, (what, settings) in enumerate(absolute.SIMPLIFICATIONS.items(), 1):
+        file = absolute.changed(validator, str(machines.PRESETS / "speedmalloc-1.toml"), number, settings)
+        assert (run.parameters(Path(file)) == base) == (what == "as it is")
+
+
 def rounds_of(cycles: int | None, few: float = 0.0, many: float = 1.0) -> timed.Rounds:
     runs = [timed.Timed(0.5 + i, 1.0, cycles=cycles) for i in range(4)]
     return timed.Rounds({"glibc": runs}, timed.Clock([few], [many]))
@@ -107,7 +125,8 @@ def test_cycles_are_counted_or_time_by_the_clock():
 
 def test_an_unknown_processor_has_no_absolute_cycles(monkeypatch):
     monkeypatch.setattr(host, "known", lambda: False)
-    assert "is not known" in absolute.of_absolute(None, 1).markdown()
+    (section,) = absolute.of_absolute(None, 1)
+    assert "is not known" in section.markdown()
     assert "is not known" in two_threads.of_two_threads(None, 1).markdown()
 
 
@@ -178,14 +197,14 @@ def test_ratios_are_to_the_library_that_ran_there(monkeypatch):
     seconds = {real_cores.base(): 2.0, "tcmalloc": 5.0}
     monkeypatch.setattr(two_threads, "simulated_seconds", lambda v, who, name, machine, seed: seconds.get(name, 3.0))
 
-    class Validator:
+    class Fake:
         def workload(self, name, scale, threads):
             assert threads == 16
 
         def each(self, simulate, of):
             return [simulate(one) for one in of]
 
-    found = real_cores.simulate(Validator(), "m", real_cores.SCALES)
+    found = real_cores.simulate(Fake(), "m", real_cores.SCALES)
     assert found["mstress"] == {"jemalloc": 1.5, "tcmalloc": 2.5, "mimalloc3": 1.5, "snmalloc": 1.5}
     assert list(found) == list(real_cores.SCALES)
 

@@ -5,9 +5,10 @@ Ratios between allocators, which the older tables judge, can be right where all 
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 
 from annex_lab import stats
-from annex_lab.sim import host, run
+from annex_lab.sim import host, machines, run
 from annex_lab.sim.validation import against_host, timed
 from annex_lab.sim.validation.section import Section
 from annex_lab.sim.validation.validator import PLAIN_STRINGS, Validator
@@ -17,6 +18,16 @@ ALLOCATORS = against_host.ALLOCATORS
 PROGRAMS = (("tp", 0.05), ("tp-small", 0.1), ("sized-deletes", 0.05), ("cfrac", 0.01), ("espresso", 0.2))
 PROGRAM_BOUND = 0.15
 MEAN_BOUND = 0.05
+# What the machine leaves out or makes simple, and the parameters that put it in.
+SIMPLIFICATIONS = {
+    "as it is": [],
+    "a walk reads the page table": ["walker.reads=tables"],
+    "and a hypervisor's": ["walker.reads=nested tables"],
+    "pages lie anywhere in memory": ["pages.frames=scattered"],
+    "cores and slices stand in a mesh": ["interconnect.layout=mesh"],
+    "a slice takes a request every 4 cycles": ["interconnect.slice_cycles=4"],
+}
+SIMPLIFIED_UNDER = ("glibc", "annex")
 
 
 @dataclass(frozen=True)
@@ -49,10 +60,36 @@ def cycles_of(rounds: timed.Rounds) -> dict[str, float] | None:
     return found
 
 
-def simulated(validator: Validator, who: run.Guest, machine: str) -> dict[str, float]:
+def simulated(
+    validator: Validator, who: run.Guest, machine: str, allocators: tuple[str, ...] = ALLOCATORS
+) -> dict[str, float]:
     same = dataclasses.replace(who, told_clock=host.tells_clock())
-    results = validator.each(lambda name: validator.simulate(same, machine, name, PLAIN_STRINGS), ALLOCATORS)
-    return {name: result["busy_cycles"] for name, result in zip(ALLOCATORS, results, strict=True)}
+    results = validator.each(lambda name: validator.simulate(same, machine, name, PLAIN_STRINGS), allocators)
+    return {name: result["busy_cycles"] for name, result in zip(allocators, results, strict=True)}
+
+
+def simplifications(all_found: list[Found], of_each: dict[str, dict[str, dict[str, float]]]) -> Section:
+    """`of_each`: simulated cycles by what was taken away, program and allocator."""
+    table = Section(
+        "Absolute cycles, with each simplification taken away",
+        f"The same with one thing changed of the machine, means over {' and '.join(SIMPLIFIED_UNDER)}. No bound: it "
+        "shows which of them the cycles that are missing are of.",
+        ["", *(found.program for found in all_found), "mean"],
+    )
+    for what, by_program in of_each.items():
+        means = [
+            stats.geometric_mean([cycles / found.cycles[name] for name, cycles in by_program[found.program].items()])
+            for found in all_found
+        ]
+        table.rows.append([what, *(f"{mean:.3f}" for mean in means), f"{stats.geometric_mean(means):.3f}"])
+    return table
+
+
+def changed(validator: Validator, machine: str, number: int, settings: list[str]) -> str:
+    """The machine with parameters set: its file."""
+    folder = validator.scratch / f"changed{number}"
+    folder.mkdir()
+    return str(machines.changed(Path(machine), "", settings, folder))
 
 
 def section(all_found: list[Found], how: str) -> Section:
@@ -86,25 +123,30 @@ def cannot() -> str | None:
     return None
 
 
-def of_absolute(validator: Validator, rounds: int) -> Section:
+def of_absolute(validator: Validator, rounds: int) -> list[Section]:
     if why := cannot():
-        return left_out(why)
+        return [left_out(why)]
     count = timed.counts_cycles()
     machine = against_host.machine(validator, huge_pages=False)
+    guests = {name: validator.workload(name, scale) for name, scale in PROGRAMS}
     all_found, clocks, disturbed, runs = [], [], 0, 0
-    for name, scale in PROGRAMS:
-        who = validator.workload(name, scale)
+    for name, who in guests.items():
         with against_host.without_huge_pages():
             measured = timed.rounds(who, ALLOCATORS, rounds, count)
         cycles = cycles_of(measured)
         if cycles is None:
-            return left_out("its clock could not be measured, as others kept it busy")
+            return [left_out("its clock could not be measured, as others kept it busy")]
         clocks.append(measured.clock.ghz() or 0)
         disturbed, runs = disturbed + measured.disturbed, runs + measured.runs
         all_found.append(Found(name, cycles, simulated(validator, who, machine)))
     how = "Cycles counted by the processor" if count else "CPU time x the clock, measured in the same rounds"
-    return section(
+    first = section(
         all_found,
         f"{timed.processor()}: {how} ({min(clocks):.2f} to {max(clocks):.2f} GHz), the fastest quarter of {rounds} "
         f"interleaved rounds; {disturbed} of {runs} runs were disturbed by other processes.",
     )
+    of_each = {}
+    for number, (what, settings) in enumerate(SIMPLIFICATIONS.items()):
+        file = changed(validator, machine, number, settings)
+        of_each[what] = {name: simulated(validator, who, file, SIMPLIFIED_UNDER) for name, who in guests.items()}
+    return [first, simplifications(all_found, of_each)]
