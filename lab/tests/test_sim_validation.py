@@ -324,6 +324,19 @@ def test_hand_overs_are_by_the_time_of_a_turn():
     assert "[stlb]\nentries = 2048\nways = 8" in text
 
 
+def test_what_was_measured_is_kept_and_a_turn_is_asked_for_until_it_is_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "KEPT", tmp_path / "sim" / "host.json")
+    monkeypatch.setattr(host, "measure", lambda found: {"ghz": 3.0})
+    turns = iter([{}, {"turn": 60.0}])
+    monkeypatch.setattr(host, "turn", lambda: next(turns))
+    assert host._measured("a", {}) == {"ghz": 3.0}
+    monkeypatch.setattr(host, "measure", lambda found: {"ghz": 4.0})
+    assert host._measured("a", {}) == {"ghz": 3.0, "turn": 60.0}
+    assert host._measured("a", {}) == {"ghz": 3.0, "turn": 60.0}
+    turns = iter([{"turn": 70.0}])
+    assert host._measured("b", {}) == {"ghz": 4.0, "turn": 70.0}
+
+
 def test_a_disturbed_host_is_a_possible_machine():
     measured = dict.fromkeys(("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict"), 1e6) | {"ghz": 4.0}
     measured["llc"] = 3e6
