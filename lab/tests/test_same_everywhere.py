@@ -180,6 +180,27 @@ def test_the_callers_limits_and_folder_move_nothing(tmp_path):
     assert sim("--", elsewhere)[0].stdout == usual.stdout
 
 
+ROOM = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* map = mmap(NULL, (size_t)256 << 30, PROT_READ | PROT_WRITE, flags, -1, 0);  // as snmalloc, for its pages
+  void* tag = (void*)0x200000000000;  // as TCMalloc: what a block is is in the upper bits of its address
+  printf("%d %d\n", map != MAP_FAILED,
+         mmap(tag, (size_t)1 << 30, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0) == tag);
+}
+"""
+
+
+@simulator.needed
+def test_there_is_room_for_what_allocators_map(tmp_path):
+    sim = Simulator(tmp_path)
+    done, _ = sim("--", sim.compiled(ROOM))
+    assert done.stdout == "1 1\n"
+
+
 def test_the_linkers_cache_has_the_linkers_order(tmp_path):
     names = ["liba.so", "libm.so.6", "libm.so.10", "libm-2.so", "libzstd.so.1", "libb.so"]
     file = tmp_path / "cache"

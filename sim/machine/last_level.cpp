@@ -20,6 +20,7 @@ LastLevel::LastLevel(const Machine& machine, Attribution& attribution)
       cache_(machine.llc),
       directory_(cache_.slots()),
       prefetcher_(machine.llc),
+      interconnect_(machine),
       dram_(machine) {}
 
 void LastLevel::attach(Holder& holder) {
@@ -50,9 +51,12 @@ LastLevel::Found LastLevel::look_up(const Request& request, Cycles at) {
 }
 
 Fill LastLevel::request(unsigned core, const Request& request, Cycles at) {
+  const unsigned slice = interconnect_.slice_of(request.line);
+  const Cycles way = interconnect_.way(core, slice);
+  at = interconnect_.take_up(slice, at + way);
   Found found = look_up(request, at + further(core));
   if (found.event == Event::kMiss) found.there = std::max(at, found.there - nearer(core));
-  Fill fill{found.there, Level::kDram, State::kInvalid};
+  Fill fill{found.there + way, Level::kDram, State::kInvalid};
   if (found.event != Event::kMiss) {
     fill = from_cores(core, found.slot, request, found.there);
     // What other requests brought, and is still on its way.
@@ -68,7 +72,7 @@ Fill LastLevel::request(unsigned core, const Request& request, Cycles at) {
   entry.sharers.insert(core);
   entry.owner = own ? static_cast<int>(core) : kNobody;
   fill.state = own ? State::kExclusive : State::kShared;
-  if (own) entry.busy.extend(at + cache_.latency, fill.ready + cache_.latency);
+  if (own) entry.busy.extend(at + cache_.latency, fill.ready + way + cache_.latency);
   return fill;
 }
 
@@ -85,13 +89,15 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
   Entry& entry = directory_[slot];
   CoherenceStatistics& statistics = coherence_[core];
   const CoreSet others = entry.sharers.without(core);
-  if (others.empty()) return {at, Level::kLlc, State::kInvalid};
+  const unsigned slice = interconnect_.slice_of(request.line);
+  const Cycles back = interconnect_.way(slice, core);
+  if (others.empty()) return {at + back, Level::kLlc, State::kInvalid};
   const Cycles start = turn(entry.busy, at);
   statistics.queue_cycles[request.requester()] += start - at;
 
   const bool owned = entry.owner != kNobody;
-  if (!owned && !request.store()) return {start, start > at ? Level::kPeer : Level::kLlc, State::kInvalid};
-  const Cycles takes = taking(entry, others);
+  if (!owned && !request.store()) return {start + back, start > at ? Level::kPeer : Level::kLlc, State::kInvalid};
+  const Cycles takes = taking(entry, others, slice, core);
   statistics.transfers[request.requester()] += owned;
   if (!request.store()) entry.busy.extend(at, start + takes);  // else it is the requester's until its access is done
   others.each([&](unsigned other) {
@@ -112,8 +118,14 @@ Fill LastLevel::from_cores(unsigned core, Slot slot, const Request& request, Cyc
   return {start + takes, Level::kPeer, State::kInvalid};
 }
 
-Cycles LastLevel::taking(const Entry& entry, const CoreSet& others) const {
-  return entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * further_;
+Cycles LastLevel::taking(const Entry& entry, const CoreSet& others, unsigned slice, unsigned answered) const {
+  Cycles ways = 0;  // to the farthest of them, and from there on
+  if (interconnect_.active()) {
+    others.each([&](unsigned other) {
+      ways = std::max(ways, interconnect_.way(slice, other) + interconnect_.way(other, answered));
+    });
+  }
+  return ways + (entry.owner != kNobody ? transfer_ : invalidate_ + (others.count() - 1) * further_);
 }
 
 Cycles LastLevel::take_from(unsigned core, Slot slot, uint8_t word) {
@@ -137,12 +149,17 @@ void LastLevel::evicted(unsigned core, Slot slot, bool modified, bool kept) {
 
 // --- Locked instructions ---
 
-void LastLevel::keep(Address line, Cycles from, Cycles until) {
-  if (const Slot slot = cache_.find(line); slot != kNoSlot) directory_[slot].busy.extend(from, until + cache_.latency);
+void LastLevel::keep(unsigned core, Address line, Cycles from, Cycles until) {
+  const Slot slot = cache_.find(line);
+  if (slot == kNoSlot) return;
+  const Cycles told = until + interconnect_.way(core, interconnect_.slice_of(line));
+  directory_[slot].busy.extend(from, told + cache_.latency);
 }
 
 Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
-  const Found found = look_up(request, at);
+  const unsigned slice = interconnect_.slice_of(request.line);
+  const Cycles way = interconnect_.way(core, slice);
+  const Found found = look_up(request, interconnect_.take_up(slice, at + way));
   Entry& entry = directory_[found.slot];
   CoherenceStatistics& statistics = coherence_[core];
   ++statistics.far[request.requester()];
@@ -151,7 +168,7 @@ Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
   const CoreSet others = entry.sharers.without(core);
   Cycles takes = far_;
   if (!others.empty()) {
-    takes += taking(entry, others);
+    takes += taking(entry, others, slice, slice);
     statistics.invalidated[request.requester()] += others.count();
     others.each([&](unsigned other) { ++coherence_[other].asked; });
   }
@@ -163,7 +180,7 @@ Fill LastLevel::far(unsigned core, const Request& request, Cycles at) {
   const Level level = start > found.there || !others.empty() ? Level::kPeer
                       : found.event == Event::kMiss          ? Level::kDram
                                                              : Level::kLlc;
-  Fill fill{start + takes, level, State::kInvalid};
+  Fill fill{start + takes + way, level, State::kInvalid};
   if (request.demand()) fill.llc = found.event;
   return fill;
 }
@@ -226,6 +243,7 @@ void LastLevel::clear() {
   cache_.clear();
   std::fill(directory_.begin(), directory_.end(), Entry{});
   prefetcher_.clear();
+  interconnect_.clear();
   dram_.clear();
   reset_statistics();
 }
@@ -233,6 +251,7 @@ void LastLevel::clear() {
 void LastLevel::reset_statistics() {
   cache_.statistics = {};
   prefetcher_.statistics = {};
+  interconnect_.reset_statistics();
   dram_.statistics = {};
   std::fill(coherence_.begin(), coherence_.end(), CoherenceStatistics{});
 }

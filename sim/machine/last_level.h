@@ -10,9 +10,9 @@
 // lines that cores fight for change hands every `llc.latency + coherence.transfer` cycles beside what each owner does
 // with them. With `coherence.retry` the directory does not keep such requests but refuses them, and they come again.
 // Support cores may be elsewhere, near memory (NextGen-Malloc 3.2): further from here, and nearer to memory.
-// Parameters: llc, coherence, dram of Machine; support_core.far and near.
-// Simplifications: one directory, of which nothing but single lines is ever busy; no limit on bandwidth to it;
-// evictions and write-backs take no time, and the directory knows of each.
+// How far its slices are from the cores, and how busy a slice is: interconnect.h; usually all is equally far, and
+// nothing but single lines is ever busy. Parameters: llc, coherence, interconnect, dram of Machine; support_core.far
+// and near. Simplifications: evictions and write-backs take no time, and the directory knows of each.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include "machine/cache.h"
 #include "machine/core_set.h"
 #include "machine/dram.h"
+#include "machine/interconnect.h"
 #include "machine/parameters.h"
 #include "machine/prefetcher.h"
 #include "machine/request.h"
@@ -80,7 +81,7 @@ class LastLevel {
   // A core's caches gave a line up, of which they knew the slot here; `kept`: one of them still has it, for reading.
   void evicted(unsigned core, Slot slot, bool modified, bool kept = false);
   // The core's locked instruction has the line from `from` to `until`.
-  void keep(Address line, Cycles from, Cycles until);
+  void keep(unsigned core, Address line, Cycles from, Cycles until);
   // A locked instruction done here: no core has the line afterwards. `at` is before the look-up.
   Fill far(unsigned core, const Request& request, Cycles at);
   // A write of a line that no cache is to have, to memory: when it is on its way.
@@ -105,6 +106,7 @@ class LastLevel {
   const Cache& cache() const { return cache_; }
   const Prefetcher& prefetcher() const { return prefetcher_; }
   const Dram& dram() const { return dram_; }
+  const Interconnect& interconnect() const { return interconnect_; }
   // Requests, so far, for lines that another core had got, or worked on here, less than a quantum before: through them
   // threads communicate.
   uint64_t communications() const { return communications_; }
@@ -134,11 +136,11 @@ class LastLevel {
   };
 
   Found look_up(const Request& request, Cycles at);
-  // Asks other cores as needed. `at`: when the line is there.
+  // Asks other cores as needed. `at`: when the line is there; the answer is at the core when it is ready.
   Fill from_cores(unsigned core, Slot slot, const Request& request, Cycles at);
   Cycles turn(const BusyPeriod& busy, Cycles at) const;
-  // Until no other core has the line.
-  Cycles taking(const Entry& entry, const CoreSet& others) const;
+  // Until no other core has the line; `answered`: where their answers go.
+  Cycles taking(const Entry& entry, const CoreSet& others, unsigned slice, unsigned answered) const;
   Cycles take_from(unsigned core, Slot slot, uint8_t word = kAllWords);
   void take_from_all(Slot slot, uint8_t word = kAllWords);
   Slot from_memory(const Request& request, Cycles at);
@@ -159,6 +161,7 @@ class LastLevel {
   Cache cache_;
   std::vector<Entry> directory_;  // by slot of cache_
   Prefetcher prefetcher_;
+  Interconnect interconnect_;
   Dram dram_;
 };
 

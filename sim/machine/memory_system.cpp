@@ -36,10 +36,11 @@ MemorySystem::Translation MemorySystem::translate(Side& side, Tlb& tlb, Address 
   bool huge = found == Tlb::Found::kHuge;
   if (found == Tlb::Found::kNo) {
     ++side.stlb.statistics.misses[index_of(origin)];
-    translation.cycles += walk_;
+    if (!side.walker.reads()) translation.cycles += walk_;
     const Pages::Touched touched =
         side.late ? pages_.touch_late(address) : pages_.touch(address, at + translation.cycles, origin);
     huge = touched.huge;
+    if (side.walker.reads()) translation.cycles += walk_tables(side, address, huge, at + translation.cycles, origin);
     if (touched.fault != Fault::kNone) {
       const Cycles takes = fault(side, address, touched.fault, at + translation.cycles, origin);
       // At the lock of the memory map; nearly always at once.
@@ -49,6 +50,17 @@ MemorySystem::Translation MemorySystem::translate(Side& side, Tlb& tlb, Address 
   }
   tlb.insert(address, huge);
   return translation;
+}
+
+Cycles MemorySystem::walk_tables(Side& side, Address address, bool huge, Cycles at, Origin origin) {
+  const auto read = [&](Address entry, Cycles from) {
+    const Request request{.line = frame_line(entry), .access = Access::kLoad, .origin = origin, .kernel = true};
+    ++side.caches.l1d.statistics.accesses[kKernel][index_of(Access::kLoad)];
+    return side.caches.access(request, from).ready;
+  };
+  return side.walker.walk(
+             address, huge, at, [&](Address page) { return frame_of(page); }, read) -
+         at;
 }
 
 Cycles MemorySystem::fault(Side& side, Address address, Fault fault, Cycles at, Origin origin) {
@@ -103,6 +115,7 @@ void MemorySystem::shoot_down(Address from, Address to) {
     side->itlb.shoot_down(from, to);
     side->dtlb.shoot_down(from, to);
     side->stlb.shoot_down(from, to);
+    side->walker.forget();
   }
 }
 
@@ -122,7 +135,7 @@ Reply MemorySystem::access_slowly(Side& side, const Request& request, Cycles at,
 Reply MemorySystem::lock(unsigned core, Address address, Cycles at, Cycles hold, Origin origin) {
   if (!far_atomics_) {
     const Reply reply = store(core, address, at, origin);
-    last_level_.keep(frame_line(address), reply.ready, reply.ready + hold);
+    last_level_.keep(core, frame_line(address), reply.ready, reply.ready + hold);
     return reply;
   }
   Side& side = *sides_[core];
@@ -142,6 +155,7 @@ void MemorySystem::reset() {
   for (const auto& side : sides_) {
     side->caches.clear();
     for (Tlb* tlb : {&side->itlb, &side->dtlb, &side->stlb}) tlb->clear();
+    side->walker.clear();
   }
   last_level_.clear();
   attribution_.clear();
@@ -152,6 +166,7 @@ void MemorySystem::reset_statistics(Cycles at) {
   for (const auto& side : sides_) {
     side->caches.reset_statistics();
     for (Tlb* tlb : {&side->itlb, &side->dtlb, &side->stlb}) tlb->statistics = {};
+    side->walker.statistics = {};
   }
   last_level_.reset_statistics();
   attribution_.reset_statistics();

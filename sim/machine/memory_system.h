@@ -1,6 +1,6 @@
-// Everything between the cores and their data, as a core sees it: an address is translated (tlb.h), its page may have
-// to be made (pages.h), and its line comes from the core's own caches (private_caches.h) or from what cores share
-// (last_level.h). Beside that path: whose part the misses are (attribution.h).
+// Everything between the cores and their data, as a core sees it: an address is translated (tlb.h, page_walker.h), its
+// page may have to be made (pages.h), and its line comes from the core's own caches (private_caches.h) or from what
+// cores share (last_level.h). Beside that path: whose part the misses are (attribution.h).
 //
 // Here: the order of these steps; page walks and faults, with the kernel's clearing of new pages; locked instructions.
 // Parameters: all of Machine's caches, TLBs, coherence, dram and pages.
@@ -21,6 +21,7 @@
 
 #include "machine/attribution.h"
 #include "machine/last_level.h"
+#include "machine/page_walker.h"
 #include "machine/pages.h"
 #include "machine/parameters.h"
 #include "machine/private_caches.h"
@@ -109,6 +110,7 @@ class MemorySystem {
   const TlbStatistics& itlb(unsigned core) const { return sides_[core]->itlb.statistics; }
   const TlbStatistics& dtlb(unsigned core) const { return sides_[core]->dtlb.statistics; }
   const TlbStatistics& stlb(unsigned core) const { return sides_[core]->stlb.statistics; }
+  const WalkerStatistics& walker(unsigned core) const { return sides_[core]->walker.statistics; }
   // What is wrong with inclusion and the directory, a line each; empty: nothing. Slow.
   std::vector<std::string> inconsistencies() const;
 
@@ -116,13 +118,18 @@ class MemorySystem {
   // What belongs to one core.
   struct Side {
     Side(const CoreKind& kind, unsigned core, LastLevel& last_level, Attribution& attribution)
-        : caches(kind, core, last_level, attribution), itlb(kind.itlb), dtlb(kind.dtlb), stlb(kind.stlb) {}
+        : caches(kind, core, last_level, attribution),
+          itlb(kind.itlb),
+          dtlb(kind.dtlb),
+          stlb(kind.stlb),
+          walker(kind.walker) {}
 
     bool late = false;  // what it runs was captured, and its pages touched, before: no thread runs there
     PrivateCaches caches;
     Tlb itlb;
     Tlb dtlb;
     Tlb stlb;
+    PageWalker walker;
   };
   struct Translation {
     Cycles cycles;
@@ -160,6 +167,8 @@ class MemorySystem {
 
   // After a miss in a first TLB: the second, the walk, the fault.
   Translation translate(Side& side, Tlb& tlb, Address address, Cycles at, Origin origin);
+  // A walk that reads the page table, through the core's own L1D: how long it takes.
+  Cycles walk_tables(Side& side, Address address, bool huge, Cycles at, Origin origin);
   // A page fault: how long it takes once the lock of the memory map is had.
   Cycles fault(Side& side, Address address, Fault fault, Cycles at, Origin origin);
   // The kernel clears the new page of an address: how long that takes.

@@ -80,12 +80,14 @@ void MemorySystem::to_json(json& object, Cycles at) const {
     core["dtlb"] = group(side->dtlb.statistics);
     core["dtlb"]["accesses"] = sum(caches.l1d.statistics.accesses);
     core["stlb"] = group(side->stlb.statistics);
+    if (side->walker.reads()) core["walker"] = group(side->walker.statistics);
     core["coherence"] = group(coherence(caches.number));
     core["l2_misses"] = group(attribution_.misses(caches.number));
     core["l2_miss_cycles"] = group(attribution_.miss_times(caches.number));
     object["cores"].push_back(std::move(core));
   }
   object["llc"] = cache(last_level_.cache(), last_level_.prefetcher());
+  if (last_level_.interconnect().active()) object["interconnect"]["waited"] = last_level_.interconnect().waited();
   object["dram"] = group(dram());
   object["pages"] = group(pages_.statistics);
   object["pages"]["resident"] = pages_.resident_bytes();

@@ -65,6 +65,27 @@ struct TlbParameters {
   }
 };
 
+// Walks of the page table: page_walker.h.
+struct WalkerParameters {
+  std::string reads = "nothing";
+  uint32_t walkers = 2;
+  uint32_t entries = 16;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("reads", self.reads, Choices{"nothing", "tables", "nested tables"},
+          "what a walk reads: nothing, and takes pages.walk; or entries of the page table, through the L1D; or these "
+          "and a "
+          "hypervisor's",
+          "simplest; the others as in Intel's SDM 3A 4.5 and 3C 29.3");
+    visit("walkers", self.walkers, 1, 64, "walks", "at a time, where they read",
+          "Intel 64 optimization manual, Skylake; AMD's Zen 2 (WikiChip)");
+    visit("entries", self.entries, 1, 1024, "entries",
+          "of each cache of upper levels, for 2 MiB, 1 GiB and 512 GiB, where walks read",
+          "AMD 52128, family 16h, 2.6.3: a page directory cache of 16");
+  }
+};
+
 struct CoreParameters {
   std::string kind = "out-of-order";
   uint32_t decode = 4;
@@ -222,6 +243,24 @@ struct CoherenceParameters {
   }
 };
 
+// How cores reach the last level: interconnect.h.
+struct InterconnectParameters {
+  std::string layout = "none";
+  uint32_t hop = 2;
+  uint32_t slice_cycles = 0;
+
+  template <class Self, class Visit>
+  static void each(Self& self, Visit&& visit) {
+    visit("layout", self.layout, Choices{"none", "ring", "mesh"},
+          "in which the cores stand, a slice of the last level beside each; none: it is as far from all",
+          "simplest; rings and meshes as in Intel's and Arm's servers");
+    visit("hop", self.hop, 0, 1000, "cycles", "of a message from one core's place to the next",
+          "gem5's Garnet: a router of 1 and a link of 1");
+    visit("slice_cycles", self.slice_cycles, 0, 1000, "cycles",
+          "from one request that a slice takes up to the next; 0: it takes any number at a time", "simplest");
+  }
+};
+
 // What the kernel takes is measured by annex-lab kernel-costs; docs/simulator-kernel.md has its numbers beside these.
 struct PageParameters {
   uint32_t walk = 30;
@@ -235,7 +274,7 @@ struct PageParameters {
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
-    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk", "assumed");
+    visit("walk", self.walk, 0, 10000, "cycles", "of a page walk that reads nothing (walker.reads)", "assumed");
     visit("fault_us", self.fault_us, 0, 1e6, "us", "of the first touch of a page of 4 KiB, beside its clearing",
           "assumed: 1.2 measured on a virtual machine, whose page walks are longer");
     visit("file_fault_us", self.file_fault_us, 0, 1e6, "us", "of the first touch of a file's page that is in memory",
@@ -512,6 +551,7 @@ struct CoreKind {
   TlbParameters itlb{.entries = 128, .ways = 4, .latency = 0};
   TlbParameters dtlb{.entries = 64, .ways = 4, .latency = 0};
   TlbParameters stlb{.entries = 1536, .ways = 12, .latency = 7};
+  WalkerParameters walker;
 
   bool has_l2() const { return l2.bytes != 0; }
 
@@ -526,6 +566,7 @@ struct CoreKind {
     visit("itlb", self.itlb, "instruction TLB of a core");
     visit("dtlb", self.dtlb, "data TLB of a core");
     visit("stlb", self.stlb, "second TLB of a core");
+    visit("walker", self.walker, "what walks the page table for a core");
   }
 };
 
@@ -559,6 +600,7 @@ struct Machine : CoreKind {
 
   CacheParameters llc{.bytes = 2097152, .ways = 16, .latency = 24, .mshrs = 64};
   CoherenceParameters coherence;
+  InterconnectParameters interconnect;
   DramParameters dram;
   PageParameters pages;
   SystemParameters system;
@@ -596,6 +638,7 @@ struct Machine : CoreKind {
     CoreKind::each_group(self, visit);
     visit("llc", self.llc, "last-level cache of all cores, which contains all others (inclusive)");
     visit("coherence", self.coherence, "MESI between the cores' caches, with a directory in the last level");
+    visit("interconnect", self.interconnect, "between the cores and the last level");
     visit("dram", self.dram, "memory");
     visit("pages", self.pages, "page walks and faults");
     visit("system", self.system, "what the kernel takes");

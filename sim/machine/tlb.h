@@ -3,8 +3,8 @@
 // Models: set-associative, least recently used; pages of 4 KiB and 2 MiB share the entries, each in the set that the
 // low bits of its own page number choose. Translations themselves are not kept: caches are indexed by virtual address.
 // Parameters: TlbParameters (entries, ways, latency).
-// Simplifications: one address space, so no flushes on a switch; no entries for the levels of the page table (a walk's
-// cost is a constant); both sizes are looked up at once.
+// Simplifications: one address space, so no flushes on a switch; no entries for the upper levels of the page table,
+// which have caches of their own (page_walker.h); both sizes are looked up at once.
 #pragma once
 
 #include <algorithm>

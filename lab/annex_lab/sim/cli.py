@@ -211,6 +211,9 @@ def validate(
     only: Annotated[
         str, typer.Option(help=f"print some parts, and write no page: {', '.join(validation.parts(1, 1))}")
     ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="of --only: put the parts into the page in place of what it has of them")
+    ] = False,
     speed_against: Annotated[
         Path | None, typer.Option(help="print the speed beside another build's: its plugin, libannex-sim.so")
     ] = None,
@@ -226,6 +229,8 @@ def validate(
     try:
         if speed_against:
             text, failed = validation.speed_against(speed_against, commit)
+        elif names and replace:
+            text, failed = "", validation.replace(report, names, rounds, billions)
         elif names:
             text, failed = validation.only(names, rounds, billions)
         else:

@@ -11,8 +11,9 @@ import os
 import re
 import resource
 import subprocess
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from annex_lab import native, paths
@@ -32,6 +33,7 @@ class Core:
     source: str
     parameters: dict[str, int]
     ports: dict[str, int]  # none: as the machine file's default
+    tlbs: dict[str, tuple[int, int]] = field(default_factory=dict)  # entries and ways; none: the same
 
 
 _ZEN_PORTS = {
@@ -62,6 +64,7 @@ ZEN_3 = Core(
     "Zen 3: AMD, Software Optimization Guide for Family 19h, 56665, 2.10 to 2.12",
     {"decode": 6, "width": 6, "retire_width": 8, "rob": 256, "scheduler": 96, "load_queue": 72, "store_queue": 64},
     {},
+    {"itlb": (64, 64), "dtlb": (64, 64), "stlb": (2048, 8)},  # as CPUID's 8000_0005 and 8000_0006 say there
 )
 SKYLAKE = Core(
     "Skylake: Intel, Optimization Reference Manual, 248966, 2.6",
@@ -162,13 +165,13 @@ def _ns(kernel: str, rounds: int, size: int | None = None, operations: int = 100
     return (min(time for _, time in times) - min(time for time, _ in times)) / rounds / operations * 1e9
 
 
-_POSSIBLE_GHZ = (0.4, 8.0)
-_MULTIPLY_CYCLES = 3  # of 64 bits: Intel since Sandy Bridge, AMD since Zen (Agner Fog's tables)
+POSSIBLE_GHZ = (0.4, 8.0)
+MULTIPLY_CYCLES = 3  # of 64 bits: Intel since Sandy Bridge, AMD since Zen (Agner Fog's tables)
 
 
 def measured_clock(cycle_ns: Callable[[], float], told: float) -> float:
     """GHz, from the time of a cycle; what the kernel says where a disturbed machine gives impossible ones."""
-    least, most = _POSSIBLE_GHZ
+    least, most = POSSIBLE_GHZ
     for _ in range(3):
         ns = cycle_ns()
         if ns > 0 and least <= 1 / ns <= most:
@@ -186,7 +189,7 @@ def measure(found: dict[str, tuple[int, int]]) -> dict[str, float]:
     l2, llc = found["l2"][0], found["llc"][0]
     return {
         # Not by additions: there are cores that make several of a chain into one (Golden Cove).
-        "ghz": measured_clock(lambda: _ns("dependent-multiplies", 700_000) / _MULTIPLY_CYCLES, _told_clock()),
+        "ghz": measured_clock(lambda: _ns("dependent-multiplies", 700_000) / MULTIPLY_CYCLES, _told_clock()),
         "l1d": _ns("loads", 1_000_000, 16 * _KIB),
         "l2": _ns("loads", 300_000, l2 // 4),
         "llc": _ns("loads", 30_000, max(4 * l2, llc // 8)),
@@ -197,14 +200,38 @@ def measure(found: dict[str, tuple[int, int]]) -> dict[str, float]:
     }
 
 
-def _measured(model: str, found: dict[str, tuple[int, int]]) -> dict[str, float]:
+_TURNS = 50_000  # of each of two CPUs
+_MOST_TURN_NS = 1000  # two hand-overs from core to core, each at most 200 ns even between sockets
+
+
+def turn() -> dict[str, float]:
+    """Ns from one CPU's write of a word to the other's in reply; nothing where there are no two, or others use them."""
+
+    def seconds(turns: int) -> float:
+        begin = time.perf_counter()
+        subprocess.run([str(native.kernels()), "poll-loop", str(turns), "2"], check=True)
+        return time.perf_counter() - begin
+
+    if len(os.sched_getaffinity(0)) < 2 or seconds(_TURNS) > 2 * _TURNS * _MOST_TURN_NS / 1e9:
+        return {}
+    times = [(seconds(_TURNS), seconds(2 * _TURNS)) for _ in range(9)]
+    ns = (min(many for _, many in times) - min(few for few, _ in times)) / _TURNS / 2 * 1e9
+    return {"turn": ns} if 0 < ns <= _MOST_TURN_NS else {}
+
+
+def _kept(model: str) -> dict[str, float]:
     try:
         kept = json.loads(KEPT.read_text())
-        if kept["model"] == model:
-            return kept["measured"]
+        return kept["measured"] if kept["model"] == model else {}
     except (OSError, ValueError, KeyError):
-        pass
-    measured = measure(found)
+        return {}
+
+
+def _measured(model: str, found: dict[str, tuple[int, int]]) -> dict[str, float]:
+    measured = _kept(model)
+    if "turn" in measured:
+        return measured
+    measured = (measured or measure(found)) | turn()
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps({"model": model, "measured": measured}, indent=1) + "\n")
     return measured
@@ -263,7 +290,22 @@ def machine_text(
             f"latency = {latencies[name]}",
             f'prefetcher = "{prefetchers[name]}"',
         ]
+    for name, (entries, ways) in who_or_default.tlbs.items():
+        lines += [f"[{name}]", f"entries = {entries}", f"ways = {ways}"]
+    if "turn" in measured:
+        lines += coherence(measured["turn"] * ghz, l1 + l2 + llc)
     return "\n".join(lines) + "\n"
+
+
+def coherence(turn: float, look_up: int) -> list[str]:
+    """Of a machine file, by the cycles of a turn in which a word goes from one core to another.
+
+    The writer looks the line up in all caches and has the reader's copy taken away; the reader looks it up and has it
+    brought. What is beside the look-ups is parted as the defaults are, 12 to 20.
+    """
+    beside = max(0, round(turn - 2 * look_up))
+    invalidate = round(beside * 12 / 32)
+    return ["[coherence]", f"transfer = {beside - invalidate}", f"invalidate = {invalidate}"]
 
 
 def _this() -> tuple[str, Core | None, dict[str, tuple[int, int]], int]:
@@ -273,6 +315,11 @@ def _this() -> tuple[str, Core | None, dict[str, tuple[int, int]], int]:
     cores = max(1, min(len(os.sched_getaffinity(0)), 64))
     found = {"l1d": (32 * _KIB, 8), "l1i": (32 * _KIB, 8), "l2": (_MIB, 16), "llc": (cores << 21, 16), **caches()}
     return name[1] if name else "unknown", core(cpuinfo), found, cores
+
+
+def known() -> bool:
+    """Whether the machine `host` has this processor's core, and not another's in its place."""
+    return _this()[1] is not None
 
 
 def clock() -> float:

@@ -19,8 +19,9 @@ QEMU = paths.BUILD / "qemu" / "bin" / "qemu-x86_64"  # tools/qemu builds it
 # them an element at a time.
 CPU = "max,-erms,-fsrm"
 # The program has these addresses, from 0 on, to itself, and QEMU says where its mappings lie. Else they would lie where
-# the host's kernel finds room among QEMU's own.
-ADDRESSES = ("-B", "0", "-R", "768G")
+# the host's kernel finds room among QEMU's own. So many, as snmalloc maps 256 GiB at once, and TCMalloc tells kinds of
+# memory apart by the upper ones of 47 bits of their addresses.
+ADDRESSES = ("-B", "0", "-R", "65536G")
 OF_QEMU = ("LD_PRELOAD", "GLIBC_TUNABLES")  # variables that QEMU has for itself
 # Annex's usual reservation is more than these; of small ones it chains several if it must.
 RESERVE = "4G"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from annex_lab import allocators as known
 from annex_lab.sim.validation import (
+    absolute,
     against_host,
     apart,
     cachegrind,
@@ -19,8 +20,10 @@ from annex_lab.sim.validation import (
     contended,
     determinism,
     mallacc,
+    real_cores,
     single,
     speed,
+    two_threads,
 )
 from annex_lab.sim.validation.section import Section
 from annex_lab.sim.validation.validator import Validator, console
@@ -41,6 +44,9 @@ def parts(rounds: int, billions: float) -> dict[str, Make]:
         "channels": channels.of_channels,
         "determinism": determinism.of_determinism,
         "speed": lambda validator: speed.of_speed(validator, billions),
+        "absolute": lambda validator: absolute.of_absolute(validator, rounds),
+        "two-threads": lambda validator: two_threads.of_two_threads(validator, rounds),
+        "real-cores": real_cores.of_real_cores,
     }
 
 
@@ -76,6 +82,23 @@ def page(sections: list[Section], seconds: float) -> str:
         f" ({seconds / 60:.0f} minutes on {os.cpu_count()} CPUs). What is modelled: [simulator.md](simulator.md).\n\n"
         + text(sections)
     )
+
+
+def replaced(page_text: str, sections: list[Section]) -> str:
+    """The page with these sections in the place of those of the same titles; new ones go to its end."""
+    head, *parts = page_text.split("\n## ")
+    by_title = {part.splitlines()[0]: part for part in parts}
+    for section in sections:
+        by_title[section.title] = section.markdown().removeprefix("## ")
+    return "\n\n## ".join(part.strip("\n") for part in (head, *by_title.values())) + "\n"
+
+
+def replace(report: Path, names: list[str], rounds: int, billions: float) -> int:
+    """Makes some parts and puts them into the page, the others staying as they are; how many bounds were not met."""
+    known_parts = parts(rounds, billions)
+    sections = make([known_parts[name] for name in names])
+    report.write_text(replaced(report.read_text(), sections))
+    return count_failed(sections)
 
 
 def validate(report: Path, rounds: int, billions: float) -> int:

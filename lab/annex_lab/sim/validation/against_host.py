@@ -9,16 +9,12 @@ pages on both sides, and made once more with them.
 import contextlib
 import ctypes
 import dataclasses
-import resource
-import statistics
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from annex_lab import allocators as known
-from annex_lab import intervals, sample
+from annex_lab import intervals
 from annex_lab.sim import host, machines, run
-from annex_lab.sim.validation import agreement
+from annex_lab.sim.validation import agreement, timed
 from annex_lab.sim.validation.section import Section
 from annex_lab.sim.validation.validator import PLAIN_STRINGS, Validator
 
@@ -71,12 +67,6 @@ class Found:
         return self.cycles[allocator] / (self.seconds[allocator] * ghz * 1e9)
 
 
-def _environment(who: run.Guest, allocator: str) -> dict[str, str]:
-    found = known.find(allocator)
-    env = sample.environment(known.merged({**found.env, **who.env}, PLAIN_STRINGS))
-    return {**env, "LD_PRELOAD": found.preload} if found.preload else env
-
-
 @contextlib.contextmanager
 def without_huge_pages() -> Iterator[None]:
     """The kernel gives no huge pages to programs that are started within. Not thread-safe."""
@@ -93,42 +83,20 @@ def without_huge_pages() -> Iterator[None]:
         forbid(0)
 
 
-def _measured(who: run.Guest, allocator: str) -> float:
-    """User and system seconds of one run on this machine."""
-    with open(who.stdin or "/dev/null") as stdin:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            who.argv,
-            check=True,
-            env=_environment(who, allocator),
-            cwd=who.cwd,
-            stdin=stdin,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def _fastest_quarter(values: list[float]) -> float:
-    best = sorted(values)[: max(1, len(values) // 4)]
-    return statistics.mean(best)
-
-
 def measure(who: run.Guest, rounds: int) -> dict[str, float]:
     """Seconds by allocator, of interleaved rounds."""
     seconds: dict[str, list[float]] = {allocator: [] for allocator in ALLOCATORS}
     for _ in range(rounds):
         for allocator in ALLOCATORS:
-            seconds[allocator].append(_measured(who, allocator))
-    return {allocator: _fastest_quarter(times) for allocator, times in seconds.items()}
+            seconds[allocator].append(timed.timed(who, allocator).cpu_s)
+    return {allocator: timed.fastest_quarter(times) for allocator, times in seconds.items()}
 
 
 def _simulated(validator: Validator, who: run.Guest, allocator: str, machine: str = machines.HOST) -> dict:
     return validator.simulate(who, machine, allocator, PLAIN_STRINGS)
 
 
-def _machine(validator: Validator, huge_pages: bool) -> str:
+def machine(validator: Validator, huge_pages: bool) -> str:
     if huge_pages:
         return machines.HOST
     base = machines.find(machines.HOST, validator.scratch).with_suffix("")
@@ -139,8 +107,8 @@ def collect(validator: Validator, name: str, who: run.Guest, rounds: int, huge_p
     with contextlib.nullcontext() if huge_pages else without_huge_pages():
         seconds = measure(who, rounds)
     same = dataclasses.replace(who, told_clock=host.tells_clock())
-    machine = _machine(validator, huge_pages)
-    results = validator.each(lambda one: _simulated(validator, same, one, machine), ALLOCATORS)
+    simulated_on = machine(validator, huge_pages)
+    results = validator.each(lambda one: _simulated(validator, same, one, simulated_on), ALLOCATORS)
     return Found(name, seconds, {one: result["busy_cycles"] for one, result in zip(ALLOCATORS, results, strict=True)})
 
 

@@ -14,6 +14,7 @@ class Section:
     rows: list[list[str]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     judged: bool = False  # by a bound
+    left_out: str = ""  # why nothing was measured
 
     def verdict(self, met: bool, what: str) -> str:
         """The cell; `what` says which bound it was, for those that are not met."""
@@ -24,6 +25,8 @@ class Section:
 
     def markdown(self) -> str:
         lines = [f"## {self.title}", "", self.text, ""]
+        if self.left_out:
+            return "\n".join([*lines, f"Not measured: {self.left_out}.", ""])
         lines += ["| " + " | ".join(self.head) + " |", "|" + "---|" * len(self.head)]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         if self.failed:

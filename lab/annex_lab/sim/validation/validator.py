@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import os
-import subprocess
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -66,23 +65,26 @@ class Validator:
         seed: int = 1,
         lock_step: bool = False,
         build: run.Build = run.OURS,
+        printed: bool = False,
     ) -> dict:
-        """The results, with the host's peak memory of the run. Thread-safe."""
+        """The results, with the host's peak memory of the run; `printed`: and what the program printed. Thread-safe."""
         found = known.find(allocator)
         settings = known.merged({**found.env, **who.env}, env or {})
         if known.is_ours(found.name):
             settings["ANNEX_RESERVE"] = run.RESERVE
         folder = self.scratch / f"run{next(self.numbers)}"
         folder.mkdir()
-        done = run.run(
-            dataclasses.replace(who, library=found.preload, env=settings),
-            machines.find(machine, folder),
-            folder,
-            seed,
-            stdout=subprocess.DEVNULL,
-            lock_step=lock_step,
-            build=build,
-        )
+        output = folder / "output"
+        with open(output, "wb") as stdout:
+            done = run.run(
+                dataclasses.replace(who, library=found.preload, env=settings),
+                machines.find(machine, folder),
+                folder,
+                seed,
+                stdout=stdout,
+                lock_step=lock_step,
+                build=build,
+            )
         if done.results is None or not done.results["complete"]:
             raise run.CannotRun(f"{who.argv[0]} under {allocator} on {machine}: status {done.status}")
         console.print(
@@ -90,6 +92,8 @@ class Validator:
             f"{done.results['mips']:.0f} MIPS",
             highlight=False,
         )
+        if printed:
+            done.results["output"] = output.read_text(errors="replace")
         return done.results
 
     def each(self, simulate: Callable[[One], Result], of: Iterable[One]) -> list[Result]:
