@@ -1,9 +1,8 @@
 // A table of blocks of Pareto-distributed sizes: pick a slot, free it or fill it, and touch what is there.
 // Stands for: alloc-test (No Bugs Hare, ithare.com 2018), used by the mimalloc, BatchIt and SpeedMalloc papers as
 // "simulating real-world loads": mostly small blocks, a long tail of large ones, every byte of a block written and
-// read.
-//
-// A run with less work has a smaller table, so that it is still at work in it, and not only fills it.
+// read. As there, the threads share the slots out among them, and about half are filled before the steps begin: so a
+// short run is at work in a full table, too.
 
 #include <algorithm>
 #include <cmath>
@@ -26,9 +25,19 @@ uint32_t pareto(Random& random, uint32_t max_size) {
   return size >= max_size ? max_size : static_cast<uint32_t>(size);
 }
 
-uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size) {
+void fill(Slot& slot, Random& random, uint32_t max_size, uint64_t step) {
+  slot.size = pareto(random, max_size);
+  slot.data = static_cast<uint8_t*>(malloc(slot.size));
+  memset(slot.data, static_cast<int>(step & 0xff), slot.size);
+}
+
+uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size, workload::RegionOfThreads& region) {
   Random random(77 + id);
   std::vector<Slot> table(slots);
+  for (Slot& slot : table) {
+    if (random.below(2) == 0) fill(slot, random, max_size, 0);
+  }
+  region.built();
   uint64_t sum = 0;
   for (uint64_t step = 0; step < steps; ++step) {
     Slot& slot = table[random.below(slots)];
@@ -38,11 +47,10 @@ uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size) {
       free(slot.data);
       slot.data = nullptr;
     } else {
-      slot.size = pareto(random, max_size);
-      slot.data = static_cast<uint8_t*>(malloc(slot.size));
-      memset(slot.data, static_cast<int>(step & 0xff), slot.size);
+      fill(slot, random, max_size, step);
     }
   }
+  region.worked();
   for (Slot& slot : table) {
     if (slot.data != nullptr) free(slot.data);
   }
@@ -54,16 +62,17 @@ uint64_t work(uint32_t id, uint32_t slots, uint64_t steps, uint32_t max_size) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Random slots, Pareto sizes (alloc-test).");
   const uint32_t threads = options.threads();
-  const uint32_t most_slots =
-      options.count("--slots", 200000, "slots in each thread's table, at least 5 steps for each");
+  const uint32_t slots = options.count("--slots", 262144, "slots of all threads' tables together");
   const uint64_t steps = options.work("--steps", 10000000, "slots that each thread visits");
   const uint32_t max_size = options.count("--max", 65536, "largest block in bytes");
   options.done();
-  const auto slots = static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(steps / 5, most_slots)));
+  const uint32_t of_each = std::max(1u, slots / threads);
 
   std::vector<uint64_t> sums(threads);
-  const double seconds = workload::seconds_of(
-      [&] { workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, slots, steps, max_size); }); });
+  workload::RegionOfThreads region(threads);
+  const double seconds = workload::seconds_with_building([&] {
+    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, of_each, steps, max_size, region); });
+  });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;
   workload::report("alloc-test", threads * steps, seconds, checksum);

@@ -39,9 +39,10 @@ int main(int argc, char** argv) {
   options.done();
 
   uint64_t ops = 0;
-  const double seconds = workload::seconds_of([&] {
+  const double seconds = workload::seconds_with_building([&] {
     Node* long_lived = build(depth);
     for (uint32_t d = 4; d <= depth; d += 4) {
+      const workload::Region region;
       const uint64_t per_tree = (uint64_t{2} << d) - 1;
       for (uint64_t built = 0; built < nodes; built += per_tree) {
         Node* tree = build(d);

@@ -1,6 +1,8 @@
 // Factors a number by continued fractions, on bignums of which every result is a fresh small block.
 // Stands for: cfrac (Barrett), used by Zorn and Grunwald and by the mimalloc, SpeedMalloc and Exgen-Malloc papers:
 // almost only blocks of 16 to 48 bytes that live for microseconds. The method is Morrison and Brillhart's (1975).
+//
+// A run with less work finds fewer relations, of numbers as large, and splits none that lacks some.
 
 #include <bitset>
 
@@ -12,8 +14,6 @@ namespace {
 
 constexpr uint32_t kBase = 220;             // primes in the factor base, with -1
 constexpr uint32_t kRelations = kBase + 8;  // a few more than needed, so that some combination splits n
-
-constexpr uint64_t kSmallInLarge = 20;  // a number of 34 digits is as much work as so many of 23
 
 struct Relation {
   Big root;                         // root * root = product of the base's primes to their exponents, mod n
@@ -59,8 +59,8 @@ bool smooth(Big q, const std::vector<uint32_t>& base, std::vector<uint32_t>& exp
   return false;
 }
 
-// Expands sqrt(n) until enough relations are found; counts the steps of the expansion.
-std::vector<Relation> collect(const Big& n, const std::vector<uint32_t>& base, uint64_t& steps) {
+// Expands sqrt(n) until so many relations are found; counts the steps of the expansion.
+std::vector<Relation> collect(const Big& n, const std::vector<uint32_t>& base, uint64_t wanted, uint64_t& steps) {
   std::vector<Relation> relations;
   const Big root = workload::square_root(n);
   Big p(0);
@@ -68,7 +68,7 @@ std::vector<Relation> collect(const Big& n, const std::vector<uint32_t>& base, u
   Big quotient = root;
   Big older(1);  // numerators of the convergents, mod n
   Big newer = root;
-  for (bool negative = true; relations.size() < kRelations; negative = !negative) {
+  for (bool negative = true; relations.size() < wanted; negative = !negative) {
     ++steps;
     p = quotient * q - p;
     q = (n - p * p) / q;
@@ -85,6 +85,15 @@ std::vector<Relation> collect(const Big& n, const std::vector<uint32_t>& base, u
     newer = next;
   }
   return relations;
+}
+
+bool holds(const Relation& relation, const Big& n, const std::vector<uint32_t>& base) {
+  Big product(1);
+  for (size_t i = 1; i < base.size(); ++i) {
+    for (uint32_t e = 0; e < relation.exponents[i]; ++e) product = product * Big(base[i]) % n;
+  }
+  if (relation.exponents[0] % 2 != 0) product = n - product;
+  return compare(relation.root * relation.root % n, product) == 0;
 }
 
 // The relations' product as x * x = y * y mod n: a factor of n, unless x is y or -y.
@@ -138,23 +147,29 @@ Big solve(const Big& n, const std::vector<uint32_t>& base, const std::vector<Rel
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Factorization by continued fractions (cfrac).", workload::Chance::kNone);
   options.one_thread();
-  const uint64_t work = options.work("--work", 2 * kSmallInLarge, "numbers of 23 digits, or as much with larger ones");
+  const uint64_t wanted = options.work("--relations", 2 * kRelations, "relations to find: 228 split a number");
+  const uint32_t digits = options.count("--digits", 34, "of each number: 34 or 23");
   options.done();
+  workload::Options::accept(digits == 34 || digits == 23, "--digits must be 34 or 23");
 
   // Products of two primes each.
   using Primes = std::pair<uint64_t, uint64_t>;
-  const Primes large[] = {{20000000000000003u, 50000000000000051u}, {30000000000000029u, 70000000000000003u}};
+  const Primes numbers[] = {{20000000000000003u, 50000000000000051u}, {30000000000000029u, 70000000000000003u}};
   const Primes small = {200000000041u, 500000000023u};
   uint64_t steps = 0;
   uint64_t checksum = 0;
   const double seconds = workload::seconds_of([&] {
-    const uint64_t larges = work / kSmallInLarge;
-    for (uint64_t i = 0; i < larges + work % kSmallInLarge; ++i) {
-      const auto& [p, q] = i < larges ? large[i % 2] : small;
+    for (uint64_t found = 0; found < wanted; found += kRelations) {
+      const auto& [p, q] = digits == 23 ? small : numbers[found / kRelations % 2];
       const Big n = Big(p) * Big(q);
       const std::vector<uint32_t> base = factor_base(n);
-      const Big factor = solve(n, base, collect(n, base, steps));
-      workload::require(factor.low64() == p || factor.low64() == q, "the factors are wrong");
+      const std::vector<Relation> relations = collect(n, base, std::min<uint64_t>(wanted - found, kRelations), steps);
+      if (relations.size() == kRelations) {
+        const Big factor = solve(n, base, relations);
+        workload::require(factor.low64() == p || factor.low64() == q, "the factors are wrong");
+      } else {
+        for (const Relation& relation : relations) workload::require(holds(relation, n, base), "a relation is wrong");
+      }
       checksum += steps;
     }
   });

@@ -49,7 +49,10 @@ class Centrality {
         alone(id, [&] { share(paths_->levels[level]); });
         over(paths_->levels[level], [&](Vertex u) { depend(u, source); });
       }
-      alone(id, [&] { check(source); });
+      alone(id, [&] {
+        ANNEX_REGION_END();
+        check(source);
+      });
     }
   }
 
@@ -77,6 +80,7 @@ class Centrality {
   void share(const std::vector<Vertex>& level) { shares_.reset(static_cast<uint32_t>(level.size())); }
 
   void start(Vertex source) {
+    ANNEX_REGION_BEGIN();
     paths_ = std::make_unique<Paths>(graph_.size());
     paths_->reached[source].store(1, std::memory_order_relaxed);
     paths_->count[source] = 1;

@@ -45,7 +45,10 @@ class Searches {
         }
         alone(id, [&] { advance(next_.take()); });
       }
-      alone(id, [&] { shares_.reset(graph_.size()); });
+      alone(id, [&] {
+        ANNEX_REGION_END();
+        shares_.reset(graph_.size());
+      });
       uint64_t sum = 0;
       shares_.each([&](Vertex v) { sum += checked(v, sources_[i], i % kFullyChecked == 0); });
       checksum_.fetch_add(sum, std::memory_order_relaxed);
@@ -64,6 +67,7 @@ class Searches {
   }
 
   void start(Vertex source) {
+    ANNEX_REGION_BEGIN();
     tree_ = std::make_unique<Tree>(graph_.size());
     tree_->reached[source].store(1, std::memory_order_relaxed);
     tree_->parent[source] = source;

@@ -2,7 +2,8 @@
 // Stands for: bench-malloc-thread of the GNU C library's own benchmarks, used by the mimalloc and BatchIt papers: sizes
 // from 4 bytes to 32 KiB, the fewer the larger, drawn beforehand into a list that is gone through again and again, and
 // about a thousand blocks live in each thread. --work puts something else between two replacements, as programs do: so
-// the share of allocation can be chosen.
+// the share of allocation can be chosen. --filled lets each thread fill its table first, for runs that are too short
+// to.
 
 #include "block.h"
 
@@ -42,12 +43,15 @@ class Beside {
   uint64_t state_ = 0;
 };
 
-uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, uint32_t high, uint32_t beside) {
+uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, uint32_t high, uint32_t beside,
+              bool filled, workload::RegionOfThreads& region) {
   constexpr uint32_t kDrawn = 8192;
   Beside table;
   Random random(300 + id);
   const std::vector<Step> steps = draw(random, kDrawn, slots, low, high);
   std::vector<Block*> blocks(slots, nullptr);
+  for (uint32_t i = 0; filled && i < slots; ++i) blocks[i] = workload::new_block(steps[i % kDrawn].size, i);
+  region.built();
   uint64_t sum = 0;
   for (uint64_t i = 0; i < replacements; ++i) {
     const Step& step = steps[i % kDrawn];
@@ -56,6 +60,7 @@ uint64_t work(uint32_t id, uint64_t replacements, uint32_t slots, uint32_t low, 
     slot = workload::new_block(step.size, static_cast<uint32_t>(i));
     table.work(beside);
   }
+  region.worked();
   sum += table.last();
   for (Block* block : blocks) sum += block == nullptr ? 0 : workload::free_block(block);
   return sum;
@@ -71,13 +76,17 @@ int main(int argc, char** argv) {
   const uint32_t low = options.count("--min", 4, "smallest block in bytes");
   const uint32_t high = options.count("--max", 32768, "largest block in bytes");
   const uint32_t beside = options.count("--work", 0, "steps of other work, of some ten instructions, between two");
+  const uint32_t filled = options.count("--filled", 0, "1: tables are full before the first replacement");
   options.done();
   workload::Options::accept(slots >= 1 && low >= 1 && low <= high,
                             "--slots and --min must be 1 or more, --max no less than --min");
 
   std::vector<uint64_t> sums(threads);
-  const double seconds = workload::seconds_of([&] {
-    workload::on_threads(threads, [&](uint32_t id) { sums[id] = work(id, replacements, slots, low, high, beside); });
+  workload::RegionOfThreads region(threads);
+  const double seconds = workload::seconds_with_building([&] {
+    workload::on_threads(threads, [&](uint32_t id) {
+      sums[id] = work(id, replacements, slots, low, high, beside, filled != 0, region);
+    });
   });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;

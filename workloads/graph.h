@@ -163,24 +163,26 @@ class Frontier {
 };
 
 // The whole program of one that searches a graph from several vertices: `Searches` is made of the graph, the sources
-// and the number of threads, and has run(thread) and checksum().
+// and the number of threads, and has run(thread) and checksum(). It marks each search as a region: the GAP suite times
+// neither the graph's making nor the check of a result.
 template <typename Searches>
 void search_graph(Options& options, const char* name, const char* sources_option, uint32_t sources,
                   const char* sources_meaning) {
   const uint32_t threads = options.threads();
-  const auto vertices = static_cast<uint32_t>(options.work("--vertices", 65536, "vertices of the graph"));
+  const uint32_t vertices = options.count("--vertices", 65536, "vertices of the graph");
   const uint32_t degree = options.count("--degree", 100, "their average degree");
-  const uint32_t count = options.count(sources_option, sources, sources_meaning);
+  const uint64_t count = options.work(sources_option, sources, sources_meaning);
   const uint32_t kronecker = options.count("--kronecker", 0, "1: a Kronecker graph, 0: uniformly random edges");
   options.done();
+  Options::accept(vertices >= 1, "--vertices must be 1 or more");
 
   uint64_t ops = 0;
   uint64_t checksum = 0;
-  const double seconds = seconds_of([&] {
+  const double seconds = seconds_with_building([&] {
     const Graph graph(vertices, degree, kronecker != 0, threads);
     Random random(27);
     std::vector<Vertex> from;
-    for (uint32_t i = 0; i < count; ++i) from.push_back(graph.source(random));
+    for (uint64_t i = 0; i < count; ++i) from.push_back(graph.source(random));
     Searches searches(graph, from, threads);
     on_threads(threads, [&](uint32_t id) { searches.run(id); });
     ops = graph.entries() * (count + 1);

@@ -20,13 +20,13 @@ uint64_t key(uint64_t i) { return workload::mix(i + workload::g_seed); }
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "A growing hash map.");
   options.one_thread();
-  const uint64_t entries = options.work("--entries", 1500000, "entries to insert");
-  const uint32_t maps = options.count("--maps", 1, "times that the whole is done");
+  const uint64_t entries = options.count("--entries", 1500000, "entries to insert");
+  const uint64_t maps = options.work("--maps", 1, "times that the whole is done");
   options.done();
 
   uint64_t checksum = 0;
   const double seconds = workload::seconds_of([&] {
-    for (uint32_t m = 0; m < maps; ++m) {
+    for (uint64_t m = 0; m < maps; ++m) {
       std::unordered_map<uint64_t, Value> map;
       for (uint64_t i = 0; i < entries; ++i) map[key(i)] = Value{{i, i * 2, i * 3}};
       workload::require(map.size() == entries, "an entry is missing after insertion");

@@ -5,7 +5,7 @@
 // new one there, many times; then it starts its successor, which inherits the table, and ends. So blocks live on after
 // the thread that allocated them, and are freed by its descendants.
 //
-// A run with less work has fewer slots and generations, so that it still mostly replaces blocks.
+// A run with less work has fewer generations, so that each still replaces every block some times.
 
 #include <algorithm>
 
@@ -48,15 +48,14 @@ void generation(Lineage& lineage) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Server threads that hand their blocks to successors (Larson).");
   const uint32_t threads = options.threads();
-  const uint32_t most_slots =
-      options.count("--slots", 5000, "blocks that a lineage holds at a time, at least 40 replacements for each");
+  const uint32_t slots = options.count("--slots", 5000, "blocks that a lineage holds at a time");
   g_min_size = options.count("--min", 8, "smallest block in bytes");
   g_max_size = options.count("--max", 1000, "largest block in bytes");
   const uint32_t most_generations =
       options.count("--generations", 50, "successive threads of a lineage, at least 4 replacements of a slot for each");
   const uint64_t replacements = options.work("--replacements", 28000000, "blocks replaced by a lineage in all");
   options.done();
-  const auto slots = static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(replacements / 40, most_slots)));
+  workload::Options::accept(slots >= 1, "--slots must be 1 or more");
   const auto generations =
       static_cast<uint32_t>(std::max<uint64_t>(1, std::min<uint64_t>(replacements / slots / 4, most_generations)));
   g_replacements = replacements / generations;
@@ -64,12 +63,15 @@ int main(int argc, char** argv) {
   std::vector<Lineage> lineages;
   for (uint32_t i = 0; i < threads; ++i) lineages.emplace_back(i);
   uint64_t checksum = 0;
-  const double seconds = workload::seconds_of([&] {
+  workload::RegionOfThreads region(threads);
+  const double seconds = workload::seconds_with_building([&] {
     workload::on_threads(threads, [&](uint32_t id) {
       Lineage& lineage = lineages[id];
       lineage.slots.resize(slots);
       for (Block*& slot : lineage.slots) slot = fresh(lineage);
+      region.built();
       for (uint32_t i = 0; i < generations; ++i) std::thread(generation, std::ref(lineage)).join();
+      region.worked();
     });
     for (Lineage& lineage : lineages) {
       for (Block* block : lineage.slots) lineage.sum += workload::free_block(block);

@@ -1,6 +1,8 @@
 // Waves of threads that build small structures, keep some of them, and pass others on through a shared table.
 // Stands for: mstress (Leijen, with the mimalloc paper, APLAS 2019), used by SpeedMalloc: a server whose objects have
 // mixed lifetimes and migrate between threads, and whose threads come and go.
+//
+// What lives at the end of a wave grows with the items of the wave, so these are a size, and waves the steps.
 
 #include <atomic>
 
@@ -44,12 +46,12 @@ void free_item(Item* item) {
 }
 
 // The work of one thread in one wave; returns the number of items it allocated.
-uint64_t run(uint64_t seed, uint64_t steps) {
+uint64_t run(uint64_t seed, uint32_t items) {
   Random random(seed);
   std::vector<Item*> kept;   // until the thread ends
   std::vector<Item*> young;  // for a while
   uint64_t allocated = 0;
-  for (uint64_t step = 0; step < steps; ++step) {
+  for (uint32_t i = 0; i < items; ++i) {
     const uint32_t dice = random.below(100);
     Item* item = new_item(random);
     ++allocated;
@@ -82,16 +84,16 @@ uint64_t run(uint64_t seed, uint64_t steps) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Waves of threads with mixed lifetimes and migrating objects (mstress).");
   const uint32_t threads = options.threads();
-  const uint32_t waves = options.count("--waves", 20, "times that all threads are started anew");
-  const uint64_t steps = options.work("--steps", 200000, "items that a thread allocates in a wave");
+  const uint64_t waves = options.work("--waves", 20, "times that all threads are started anew");
+  const uint32_t items = options.count("--items", 200000, "items that a thread allocates in a wave");
   options.done();
 
   std::atomic<uint64_t> allocated{0};
   const double seconds = workload::seconds_of([&] {
-    for (uint32_t wave = 0; wave < waves; ++wave) {
-      workload::on_threads(threads, [&](uint32_t id) { allocated += run(wave * 1000 + id, steps); });
+    for (uint64_t wave = 0; wave < waves; ++wave) {
+      workload::on_threads(threads, [&](uint32_t id) { allocated += run(wave * 1000 + id, items); });
       // Half of the table is emptied between waves, the rest outlives the threads that filled it.
-      for (uint32_t i = wave % 2; i < kTable; i += 2) free_item(g_table[i].exchange(nullptr));
+      for (uint64_t i = wave % 2; i < kTable; i += 2) free_item(g_table[i].exchange(nullptr));
     }
     for (auto& entry : g_table) free_item(entry.exchange(nullptr));
   });

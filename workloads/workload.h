@@ -5,10 +5,14 @@
 // same on every run and under every allocator; score is seconds an operation, lower is better.
 //
 // All take --scale, --seed and --threads, so that they can be run alike. Where nothing is random, or one thread works,
-// the option says so.
+// the option says so. --scale multiplies steps, and never the size of a structure: a short run is at work in a table,
+// a graph or a window as large as a long one's. sizes.csv has what the papers say of sizes.
 
 #pragma once
 
+#include <annex/region.h>
+
+#include <barrier>
 #include <chrono>
 #include <cinttypes>
 #include <cmath>
@@ -56,7 +60,7 @@ class Random {
 
 enum class Chance { kSeeded, kNone };  // whether a workload draws random numbers
 
-// Named numbers from the command line: --name value or --name=value. Every workload has --scale (work times this),
+// Named numbers from the command line: --name value or --name=value. Every workload has --scale (steps times this),
 // --seed, and either threads() or one_thread().
 class Options {
  public:
@@ -73,7 +77,7 @@ class Options {
       }
       given_.push_back({name, value, false});
     }
-    scale_ = real("--scale", 1.0, "multiplies the amount of work");
+    scale_ = real("--scale", 1.0, "multiplies the steps, and no size");
     if (chance == Chance::kSeeded) {
       const uint32_t seed = count("--seed", 1, "number of the random streams");
       g_seed = seed == 1 ? 0 : mix(seed + 1);
@@ -82,10 +86,10 @@ class Options {
     }
   }
 
-  double real(const char* name, double otherwise, const char* meaning) {
+  double real(const char* name, double otherwise, const char* meaning, const char* scaled = "") {
     char shown[32];
-    snprintf(shown, sizeof shown, "%g", otherwise);
-    help_ += "  " + std::string(name) + " (default " + shown + "): " + meaning + "\n";
+    snprintf(shown, sizeof shown, "%.15g", otherwise);
+    help_ += "  " + std::string(name) + " (default " + shown + scaled + "): " + meaning + "\n";
     for (Given& given : given_) {
       if (given.name != name) continue;
       given.known = true;
@@ -98,15 +102,16 @@ class Options {
     return otherwise;
   }
 
+  // The size of a structure, or whatever else a shorter run has as a longer one has it.
   uint32_t count(const char* name, uint32_t otherwise, const char* meaning) {
     const double value = real(name, otherwise, meaning);
     if (value > UINT32_MAX || value != std::floor(value)) fail(name, "needs a whole number below 2^32");
     return static_cast<uint32_t>(value);
   }
 
-  // An amount of work: what was asked for, times --scale, and at least 1.
+  // A number of steps: what was asked for, times --scale, and at least 1.
   uint64_t work(const char* name, uint64_t otherwise, const char* meaning) {
-    const double amount = real(name, static_cast<double>(otherwise), meaning) * scale_;
+    const double amount = real(name, static_cast<double>(otherwise), meaning, ", times --scale") * scale_;
     return amount < 1 ? 1 : static_cast<uint64_t>(amount);
   }
 
@@ -135,7 +140,7 @@ class Options {
         printf("%s\n%s", about_, help_.c_str());
         exit(0);
       }
-      if (!given.known) fail(given.name, "is not an option here; see --help");
+      if (!given.known) fail(given.name, is_known(given.name) ? "is given twice" : "is not an option here; see --help");
     }
   }
 
@@ -145,6 +150,13 @@ class Options {
     std::string value;
     bool known;
   };
+
+  bool is_known(const std::string& name) const {
+    for (const Given& given : given_) {
+      if (given.name == name && given.known) return true;
+    }
+    return false;
+  }
 
   [[noreturn]] static void fail(const std::string& name, const char* why) {
     fprintf(stderr, "%s %s\n", name.c_str(), why);
@@ -165,12 +177,54 @@ inline void on_threads(uint32_t threads, const std::function<void(uint32_t)>& wo
   for (std::thread& thread : running) thread.join();
 }
 
+// What a simulation with --roi is about, as long as it lives: what the papers time, without the building before and the
+// tearing down after it. A workload may have several, one after the other.
+class Region {
+ public:
+  Region() { ANNEX_REGION_BEGIN(); }
+  ~Region() { ANNEX_REGION_END(); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+};
+
+// The same where each thread builds what it then works on itself: the region lasts from when all have built until all
+// have worked.
+class RegionOfThreads {
+ public:
+  explicit RegionOfThreads(uint32_t threads) : all_(threads, Mark{}) {}
+  void built() { all_.arrive_and_wait(); }
+  void worked() { all_.arrive_and_wait(); }
+
+ private:
+  struct Mark {
+    bool inside = false;
+    void operator()() noexcept {
+      inside = !inside;
+      if (inside) {
+        ANNEX_REGION_BEGIN();
+      } else {
+        ANNEX_REGION_END();
+      }
+    }
+  };
+  std::barrier<Mark> all_;
+};
+
 // Seconds that work() took on the wall clock.
 template <typename Work>
-double seconds_of(Work&& work) {
+double seconds_with_building(Work&& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The same of what builds nothing first: all of it is a region.
+template <typename Work>
+double seconds_of(Work&& work) {
+  return seconds_with_building([&] {
+    const Region region;
+    work();
+  });
 }
 
 inline void report(const char* name, uint64_t ops, double seconds, uint64_t checksum) {

@@ -1,10 +1,12 @@
 // Producers allocate, consumers free: every block crosses threads.
-// Stands for: Lever and Boreham, malloc() Performance in a Multithreaded Linux Environment (USENIX 2000), whose
-// xmalloc-test runs without a limit; here the queue is bounded, so that memory measures the allocator and not the race.
+// Stands for: Lever and Boreham, malloc() Performance in a Multithreaded Linux Environment (USENIX 2000), as
+// xmalloc-test of mimalloc-bench: batches as long, and as many of them in the queue. That bound, with a fixed amount of
+// work, lets memory measure the allocator and not the race.
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <span>
 
 #include "block.h"
 
@@ -13,11 +15,8 @@ using workload::Random;
 
 namespace {
 
-constexpr uint32_t kBatch = 256;
-
-struct Batch {
-  Block* blocks[kBatch];
-};
+// A batch is an array of blocks, itself allocated by one thread and freed by another.
+using Batch = Block*;
 
 // A bounded queue of batches; null closes it for one consumer.
 class alignas(64) Queue {
@@ -48,11 +47,11 @@ class alignas(64) Queue {
   std::deque<Batch*> batches_;
 };
 
-void produce(Queue& queue, uint32_t id, uint64_t batches, uint32_t max_size) {
+void produce(Queue& queue, uint32_t id, uint64_t batches, uint32_t length, uint32_t max_size) {
   Random random(id);
   for (uint64_t i = 0; i < batches; ++i) {
-    auto* batch = static_cast<Batch*>(malloc(sizeof(Batch)));
-    for (Block*& block : batch->blocks) {
+    auto* batch = static_cast<Batch*>(malloc(length * sizeof(Block*)));
+    for (Block*& block : std::span(batch, length)) {
       // Small sizes are far more common than large ones.
       const uint32_t size = 16 + random.below(random.below(max_size) + 1);
       block = workload::new_block(size, static_cast<uint32_t>(random.next()));
@@ -61,10 +60,10 @@ void produce(Queue& queue, uint32_t id, uint64_t batches, uint32_t max_size) {
   }
 }
 
-uint64_t consume(Queue& queue) {
+uint64_t consume(Queue& queue, uint32_t length) {
   uint64_t sum = 0;
   while (Batch* batch = queue.pop()) {
-    for (Block* block : batch->blocks) sum += workload::free_block(block);
+    for (Block* block : std::span(batch, length)) sum += workload::free_block(block);
     free(batch);
   }
   return sum;
@@ -75,10 +74,12 @@ uint64_t consume(Queue& queue) {
 int main(int argc, char** argv) {
   workload::Options options(argc, argv, "Producers allocate, consumers free (xmalloc).");
   const uint32_t threads = options.threads();
-  const uint64_t batches = options.work("--batches", 120000, "batches of 256 blocks that each producer sends");
+  const uint64_t batches = options.work("--batches", 7500, "batches that each producer sends");
+  const uint32_t length = options.count("--batch", 4096, "blocks in a batch");
   const uint32_t max_size = options.count("--max", 500, "largest block in bytes");
-  const uint32_t limit = options.count("--queue", 16, "batches that the queue holds");
+  const uint32_t limit = options.count("--queue", 100, "batches that the queue holds");
   options.done();
+  workload::Options::accept(length >= 1 && limit >= 1, "--batch and --queue must be 1 or more");
 
   const uint32_t producers = threads < 2 ? 1 : threads / 2;
   const uint32_t consumers = threads < 2 ? 1 : threads - producers;
@@ -86,12 +87,12 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> sums(consumers);
   const double seconds = workload::seconds_of([&] {
     std::vector<std::thread> consuming;
-    for (uint32_t i = 0; i < consumers; ++i) consuming.emplace_back([&, i] { sums[i] = consume(queue); });
-    workload::on_threads(producers, [&](uint32_t id) { produce(queue, id, batches, max_size); });
+    for (uint32_t i = 0; i < consumers; ++i) consuming.emplace_back([&, i] { sums[i] = consume(queue, length); });
+    workload::on_threads(producers, [&](uint32_t id) { produce(queue, id, batches, length, max_size); });
     for (uint32_t i = 0; i < consumers; ++i) queue.push(nullptr);
     for (std::thread& thread : consuming) thread.join();
   });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;
-  workload::report("xmalloc", producers * batches * kBatch, seconds, checksum);
+  workload::report("xmalloc", producers * batches * length, seconds, checksum);
 }

@@ -29,7 +29,7 @@ from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.host import Measurement
 from annex_lab.sim.figures.papers import PAPERS
 from annex_lab.sim.figures.runs import Parts, Spec
-from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, memento, paper, share
+from annex_lab.sim.figures.speedmalloc import FIGURES, common, ladder, memento, one_change, paper, share
 from annex_lab.sim.figures.speedmalloc.speedups import OVER_EACH, OVER_HARDWARE, REDIS
 from annex_lab.sim.figures.values import MEAN
 
@@ -413,6 +413,10 @@ def test_a_parts_name_has_all_that_it_depends_on():
     assert SPEC.part == "larson/annex/speedmalloc-16+speedmalloc+support_core.link=0/16t-seed1-scale0.0003.json"
     everything = [spec for figure in FIGURES for spec in figure.runs(choice(workloads=(), seeds=(1, 2)))]
     assert len({spec.part for spec in everything}) == len(set(everything))
+    smaller = dataclasses.replace(SPEC, options=("--slots=200", "--max=100"))
+    assert smaller.part.endswith("/16t-seed1-scale0.0003--slots=200--max=100.json")
+    assert smaller.arguments[-3:] == ["--", "--slots=200", "--max=100"] and "--" not in SPEC.arguments
+    assert smaller.asked.options == smaller.options
     assert {spec.workload for spec in everything} == set(common.SCALES)
 
 
@@ -489,7 +493,9 @@ def test_a_run_that_cannot_start_leaves_a_part_that_says_so(parts):
 
 @simulated
 def test_a_run_of_before_is_taken_without_a_process(tmp_path):
-    specs = [Spec("larson", name, 2, 1, 0.0003, "speedmalloc-2", *more) for name, *more in (("glibc",), OFFLOADED)]
+    small = Spec("larson", "glibc", 2, 1, 0.0003, "speedmalloc-2", options=("--slots=200",))
+    allocator, hardware, settings = OFFLOADED
+    specs = [small, dataclasses.replace(small, allocator=allocator, hardware=hardware, settings=settings)]
     first, second = Parts(tmp_path / "first"), Parts(tmp_path / "second")
     for parts in (first, second):
         runner.run(specs, parts, 2, lambda spec: None)
@@ -675,6 +681,32 @@ def test_table_3_has_shares_and_speedups_beside_the_papers():
     assert [cell.paper for cell in cells if cell.unit == SHARE and cell.row == "larson"] == [0.0599]
 
 
+def test_one_change_is_told_by_what_it_does_to_a_speedup():
+    asked = choice(workloads=("larson",), allocators=common.PEERS)
+    changed = {one_change.KERNEL_TIMES_5: {"jemalloc": 900, "tcmalloc": 200, "mimalloc3": 150}}
+    as_it_is = {"jemalloc": 300, "tcmalloc": 100, "mimalloc3": 600, "jemalloc-1-arena": 450, "mimalloc2": 200}
+    made = results(
+        lambda spec: changed.get(spec.machine, as_it_is).get(spec.allocator, as_it_is.get(spec.allocator, 100)),
+        asked,
+        "one-change",
+    )
+    cells = BY_NAME["one-change"].cells(asked, made)
+    kernel, arena = "the kernel's times by five", "jemalloc with one arena"
+    assert at(cells, "larson", kernel, "tcmalloc").ours == pytest.approx(900 / 200 / (300 / 100))
+    assert at(cells, "larson", kernel, "mimalloc3").ours == pytest.approx(900 / 150 / (300 / 600))
+    assert at(cells, "larson", arena, "tcmalloc").ours == at(cells, "larson", arena, "mimalloc3").ours
+    assert at(cells, "larson", arena, "tcmalloc").ours == at(cells, MEAN, arena, "tcmalloc").ours == pytest.approx(1.5)
+    assert at(cells, "larson", "mimalloc 2", "mimalloc3").ours == pytest.approx(3)
+    assert at(cells, "larson", "four memory channels", "tcmalloc").ours == 1
+    assert not any(cell.row == "mimalloc 2" and cell.series == "tcmalloc" for cell in cells)  # does not concern it
+
+
+def test_the_machines_of_one_change_are_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # whose folder is not the repository's
+    for change in one_change.CHANGES.values():
+        assert not change.machine or machines.find(change.machine, tmp_path).is_file()
+
+
 def test_a_figure_has_allocators_of_its_own_unless_some_are_asked_for():
     everything = choice(workloads=("larson",), asked_for=False)
     figure = BY_NAME["16"]
@@ -708,7 +740,7 @@ def test_wrong_usage(figures, arguments):
 
 # --- a real one -----------------------------------------------------------------------------------------------------
 
-TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.2"]
+TINY = ["17", "--workloads", "xmalloc", "--allocators", "annex", "--seeds", "1", "--scale-factor", "0.05"]
 
 
 @simulated

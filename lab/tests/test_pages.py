@@ -1,12 +1,14 @@
 """Pages of docs/ have the numbers of docs/campaigns, and those their intervals."""
 
+import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from annex_lab import cli, intervals, paths
-from annex_lab.sim.figures import told
+from annex_lab.sim.figures import campaign_data, told
 from annex_lab.sim.figures.cells import ABOVE, SHARE, Cell
 from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN
 from annex_lab.sim.figures.write import read_csv
@@ -17,6 +19,29 @@ CSVS = sorted((DOCS / "campaigns").glob("*/*.csv"))
 
 def test_the_pages_say_what_their_data_says():
     assert told.differences(DOCS) == []
+
+
+def test_the_pages_with_measured_numbers_are_made_of_data():
+    """The others of the hardware's pages have parameters alone, and are kept from typing a decimal."""
+    made = {file.name.removesuffix(told.ENDING) for file in DOCS.glob(f"*{told.ENDING}")}
+    hardware = {f"hardware-{name}" for name in ("energy", "mallacc", "memento", "speedmalloc")}
+    assert made == {"findings", "figures", "simulator-table3"} | hardware
+    assert {page.stem for page in told.without_template(DOCS)} == {"hardware-new-unit", "hardware-support-core"}
+
+
+@pytest.mark.parametrize("template", sorted(DOCS.glob(f"*{told.ENDING}")), ids=lambda template: template.stem)
+def test_a_page_is_not_made_of_other_data(template, monkeypatch):
+    """Each number a little larger: the page is another one, or its words no longer hold."""
+    monkeypatch.setattr(
+        campaign_data,
+        "read_csv",
+        lambda file: [replace(cell, ours=cell.ours and 1.1 * cell.ours) for cell in read_csv(file)],
+    )
+    page = template.with_name(template.name.removesuffix(told.ENDING) + ".md").read_text()
+    try:
+        assert told.render(template) != page
+    except told.Wrong as why:
+        assert "the data does not say" in str(why)
 
 
 @pytest.fixture
@@ -67,6 +92,37 @@ def test_a_number_without_data_is_refused(docs):
     ]:  # fmt: skip
         template.write_text(text + wrong + "\n")
         (found,) = told.differences(docs)
+        assert why in found
+
+
+def test_a_page_about_hardware_without_template_types_no_number(tmp_path):
+    page = tmp_path / "hardware-unit.md"
+    page.write_text("# A unit\n\nAs in `--set x=0.2`, a link takes 8 cycles.\n")
+    assert told.differences(tmp_path) == []
+    page.write_text("# A unit\n\nSection 4.1. It is at 0.33 of software.\n")
+    assert told.differences(tmp_path) == ["hardware-unit.md types 4.1, 0.33, which must come from data"]
+    page.write_text("# A unit\n\n<!-- typed: 4.1 -->\n\nSection 4.1.\n")
+    assert told.differences(tmp_path) == []
+
+
+def test_energy_is_told_as_the_command_wrote_it(tmp_path):
+    shutil.copytree(DOCS / "campaigns/energy", tmp_path / "campaigns/energy")
+    template = tmp_path / "page.md.j2"
+    template.write_text(
+        '# A page\n\n{% set mstress = energy("mstress") %}{{ mstress.base.energy_j.chip | estimate(scale=1000) }} mJ\n'
+        '{{ mstress | energy_tables }}\n{{ parameter("support.power").value }}\n'
+    )
+    assert told.differences(tmp_path, write=True) == []
+    page = (tmp_path / "page.md").read_text()
+    chip = json.loads((tmp_path / "campaigns/energy/mstress.json").read_text())["base"]["energy_j"]["chip"]
+    assert f"{1000 * chip['value']:.0f} [{1000 * chip['low']:.0f}, {1000 * chip['high']:.0f}] mJ" in page
+    assert "\nmain cores " in page and "\none parameter alone " in page and page.endswith("\n0.3372\n")
+    for wrong, why in [
+        ('{{ energy("larson") }}', "there is no estimate of energy called larson"),
+        ('{{ parameter("core.colour") }}', "no parameter called core.colour"),
+    ]:
+        template.write_text("# A page\n\n" + wrong)
+        (found,) = told.differences(tmp_path)
         assert why in found
 
 

@@ -52,6 +52,14 @@ def test_the_quick_suite_is_a_fair_sample():
         assert len(kinds) >= stats.LEAST and abs(kinds.count("program") - kinds.count("workload")) <= 1
 
 
+def test_the_quick_suite_has_smaller_structures_and_says_so(context):
+    quick = {p.name: p.command(context) for p in programs.choose("quick")}
+    assert quick["hashmap"] == "hashmap --scale 1.0 --entries=75000 --maps=20"
+    assert quick["larson"] == "larson --scale 1.0 --threads 2"
+    (whole,) = programs.choose("quick", ["hashmap"])
+    assert whole.command(context) == "hashmap --scale 1.0"
+
+
 def test_every_workload_of_the_build_is_a_program():
     lists = (paths.ROOT / "workloads" / "CMakeLists.txt").read_text()
     for suite in ("single", "multi"):

@@ -131,6 +131,41 @@ def test_lock_step_costs_one_thread_the_same(sim):
     assert stepped["busy_cycles"] == pytest.approx(plain["busy_cycles"], rel=0.005)
 
 
+PREFETCHES = """
+#include <stdlib.h>
+enum { kLines = 1 << 15 };
+int main(void) {
+  volatile char* array = calloc(kLines, 64);
+  for (int i = 0; i < kLines; ++i) array[64 * i] = 1;
+  int sum = 0;
+  unsigned at = 1, ahead = 1;
+  for (int i = 0; i < 8; ++i) ahead = ahead * 1103515245 + 12345;
+  for (int i = 0; i < 20000; ++i) {
+    __builtin_prefetch((const void*)(array + 64 * (ahead % kLines)));
+    ahead = ahead * 1103515245 + 12345;
+    const int one = array[64 * (at % kLines)];
+    at = at * 1103515245 + 12344 + one;  // the next load waits for this one
+    sum += one;
+  }
+  return sum != 20000;
+}
+"""
+
+
+def test_software_prefetches_bring_lines_ahead(sim):
+    """Each load finds what was asked for eight rounds before."""
+    program = sim.compiled(PREFETCHES)
+    fetching, ignoring = (sim("--set", f"core.prefetches={what}", "--", program)[1] for what in ("fetch", "ignore"))
+    for results in (fetching, ignoring):
+        assert results["exit_status"] == 0
+        assert results["all"]["program"]["software_prefetches"] == 20000
+    waits = [
+        sum(results["all"]["program"]["cycles"][of] for of in ("l2", "llc", "tlb")) for results in (fetching, ignoring)
+    ]
+    assert waits[0] < 0.5 * waits[1]
+    assert fetching["cycles"] < ignoring["cycles"] - 20000 * 10
+
+
 POLLS = r"""
 #include <pthread.h>
 #include <stdatomic.h>
@@ -479,8 +514,32 @@ def test_the_hosts_machine_is_a_possible_one(tmp_path):
     assert json.loads(done.stdout)["cores"] >= 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "name either --workload or, after --, a program"),
+        (["--workload", "gap-bfs", "--", "true"], "--workload gap-bfs is the program"),
+        (["--workload", "ls", "--", "--vertices", "9"], "ls takes no options after --"),
+        (["--workload", "gap-bfs", "--", "--slots", "9"], "gap-bfs: --slots is not an option here"),
+        (["--workload", "gap-bfs", "--", "--vertices=few"], "gap-bfs: --vertices needs a number"),
+        (["--workload", "gap-bfs", "--", "--scale=1"], "gap-bfs: --scale is given twice"),
+    ],
+)
+def test_what_is_no_workloads_option_is_said_before_the_run(sim, arguments, says):
+    done, results = sim(*arguments)
+    assert done.returncode == 2 and not results
+    assert f"annex-lab sim: {says}" in done.stderr and len(done.stderr.splitlines()) <= 2
+
+
+def test_a_workloads_options_are_in_the_results(sim):
+    done, results = sim("--workload", "larson", "--scale", "0.0001", "--", "--slots", 50, "--max=64")
+    assert done.returncode == 0, done.stderr
+    assert results["command"] == ["larson", "--scale", "0.0001", "--threads", "1", "--slots", "50", "--max=64"]
+    assert results["workload_options"] == ["--slots", "50", "--max=64"]
+
+
 @pytest.mark.parametrize("allocator", ["annex", "annex-solo", "annex-offload"])
 def test_under_our_flavours(sim, allocator):
-    done, results = sim("--workload", "hashmap", "--scale", "0.002", "--allocator", allocator)
+    done, results = sim("--workload", "hashmap", "--allocator", allocator, "--", "--entries", 3000)
     assert done.returncode == 0 and results["complete"]
     assert any("libannex" in file for file in results["allocator"]["files"])

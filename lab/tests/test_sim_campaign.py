@@ -53,11 +53,6 @@ def part(workload: str, allocator: str, threads: int, cycles: int, seed: int = 1
                 "other": cycles // 10,
             },
         },
-        "all": {
-            "allocator": {"cycles": {"base": 2_000_000, "atomic": 1_000_000, "page_fault": 4_000_000}, "atomics": 5},
-            "program": {"cycles": {"base": 5_000_000, "dram": 3_000_000, "coherence": 6_000_000, "idle": 500_000}},
-        },
-        "system_calls": {"by_number": {"202": 7}},
         "memory": {"pages": {"peak_resident": 3 << 20, "average_resident": 1 << 20}},
         **more,
     }
@@ -165,51 +160,6 @@ def test_parts_of_several_simulators_are_told(report):
     assert f"**not all comparable: {data['mixed']}**" in text and data["mixed"] in output
 
 
-def test_beside_speedmallocs_table(report):
-    cycles = {"jemalloc": 1000, "tcmalloc": 500, "mimalloc3": 990}
-    parts = [part("larson", name, 16, count) for name, count in cycles.items()]
-    parts += [part("alloc-test", name, 16, count) for name, count in cycles.items()]
-    status, _, text, _ = report(*parts)
-    assert status == 0
-    assert (
-        "| larson | 2.71 | 2.00 | 2.17 | 1.01 | tcmalloc > mimalloc3 > jemalloc | tcmalloc > mimalloc3 = jemalloc | - |"
-        in text
-    )
-    row = next(line for line in text.splitlines() if line.startswith("| alloc-test | 1.04 | 2.00"))
-    assert row.endswith("| tcmalloc and mimalloc3 |")
-
-
-def test_where_the_time_of_table_3s_workloads_went(report):
-    cycles = {"jemalloc": 2_000_000, "tcmalloc": 3_000_000, "mimalloc3": 4_000_000}
-    _, _, text, _ = report(*(part("larson", name, 16, count) for name, count in cycles.items()))
-    # 16 cores: 32 million cycles, of which 21 are accounted for, and half a million called idle.
-    assert "| larson | jemalloc | 2 | 1 | 5 | 3 | 6 | 4 | 11 | 0.50 | 7 | 3 | 3 |" in text
-    assert "| larson | tcmalloc | 2 | 1 | 5 | 3 | 6 | 4 | 27 | 0.50 | 7 | 3 | 3 |" in text
-
-
-def test_with_one_thing_changed(report):
-    """What the paper and the simulation order differently, and which change makes it as in the paper, or level."""
-
-    def parts(machine: str, **cycles: int) -> list[dict]:
-        return [
-            part("xmalloc", name, 16, count, requested_machine=machine, machine={"name": machine})
-            for name, count in cycles.items()
-        ]
-
-    _, _, text, _ = report(
-        *parts("speedmalloc-16", jemalloc=1000, tcmalloc=900, mimalloc3=1250, mimalloc2=1020),
-        *parts("lab/cheap.toml", jemalloc=1000, tcmalloc=900, mimalloc3=800),
-        *parts("lab/dear.toml", jemalloc=1000, tcmalloc=900, mimalloc3=1250),
-    )
-    assert "| as it is | order | cheap | dear | mimalloc2 |" in text
-    assert (
-        "| xmalloc | 1.11 0.80 | tcmalloc > jemalloc > mimalloc3 | 1.11 1.25: **mimalloc3 > tcmalloc > jemalloc** "
-        "| 1.11 0.80 | 1.11 0.98: **tcmalloc > jemalloc = mimalloc3** |" in text
-    )
-    assert "| xmalloc | jemalloc and mimalloc3 | cheap | mimalloc2 | 0.0 % |" in text
-    assert "## dear" not in text
-
-
 def test_only_failures_are_a_report_too(report, tmp_path):
     status, _, text, data = report(failure("a", "glibc", 1))
     assert status == 1 and "## What failed" in text and data["figure"] == []
@@ -233,6 +183,10 @@ def test_a_run_that_did_not_end_well_is_a_failure(report):
         ([{"failure": {}}], "no result of annex-lab sim"),
         ([part("a", "glibc", 1, 1), part("a", "glibc", 1, 2)], "same workload"),
         ([part("a", "glibc", 1, 1), part("a", "annex", 1, 2, scale=0.5)], "different scales"),
+        (
+            [part("a", "glibc", 1, 1), part("a", "annex", 1, 2, workload_options=["--slots=9"])],
+            "different sizes, its own and --slots=9",
+        ),
         ([], "no parts there"),
     ],
 )
@@ -331,6 +285,7 @@ def snakemake(tmp_path):
         "allocators": "glibc",
         "threads": "1,2",
         "scale": "{others: 0.0005, larson: 0.0004}",
+        "sizes": "{hashmap: --entries=750, larson: --slots=280}",
         "out": tmp_path / "out",
         "lab": Path(sys.executable).parent / "annex-lab",
     }
@@ -357,6 +312,7 @@ def test_jobs_are_run_once_and_joined(snakemake, tmp_path):
         ("larson", 2, "speedmalloc-2"),
     ]
     assert [row["scale"] for row in data["runs"]] == [0.0005, 0.0004, 0.0004]
+    assert [row["options"] for row in data["runs"]] == [["--entries=750"], ["--slots=280"], ["--slots=280"]]
     assert not data["failures"] and data["made_by"].startswith("snakemake -s lab/campaign/sim/Snakefile")
     assert (tmp_path / "out/campaign.svg").exists()
 

@@ -20,6 +20,7 @@
 
 #include "decode/decoder.h"
 #include "decode/markers.h"
+#include "decode/prefetch.h"
 #include "decode/x86_tables.h"
 
 namespace annex::sim {
@@ -70,14 +71,6 @@ bool is_hint(std::span<const uint8_t> bytes) {
   while (i < bytes.size() && is_prefix(bytes[i])) ++i;
   if (i + 1 >= bytes.size() || bytes[i] != 0x0f) return false;
   return bytes[i + 1] == 0x0d || (bytes[i + 1] >= 0x18 && bytes[i + 1] <= 0x1f);
-}
-
-// Software prefetches: 0f 0d /0 to /2 and 0f 18 /0 to /3, of memory.
-bool is_prefetch(std::span<const uint8_t> hint) {
-  const auto escape = std::find(hint.begin(), hint.end(), 0x0f);
-  if (hint.end() - escape < 3 || escape[2] >= 0xc0) return false;
-  const unsigned operation = escape[2] >> 3 & 7;
-  return (escape[1] == 0x0d && operation <= 2) || (escape[1] == 0x18 && operation <= 3);
 }
 
 // rdpkru and wrpkru, of which Capstone 5 knows no registers and 4 nothing.
@@ -145,8 +138,15 @@ class X86Decoder final : public Decoder {
       return;
     }
     if (is_hint(instruction.bytes)) {
-      block_->prefetches += is_prefetch(instruction.bytes);
-      return emit(UopClass::kNop, {}, {});
+      emit(UopClass::kNop, {}, {});
+      if (const auto prefetch = prefetch_in(instruction.bytes, instruction.address)) {
+        ++block_->prefetches;
+        Uop& uop = block_->uops.back();
+        uop.prefetch = true;
+        if (prefetch->base != Prefetch::kNone) uop.sources[0] = static_cast<Register>(kFirstInteger + prefetch->base);
+        if (prefetch->index != Prefetch::kNone) uop.sources[1] = static_cast<Register>(kFirstInteger + prefetch->index);
+      }
+      return;
     }
     if (is_of_protection_keys(instruction.bytes)) {
       constexpr Register kAccumulator = kFirstInteger, kCounter = kFirstInteger + 1, kData = kFirstInteger + 2;

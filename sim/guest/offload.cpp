@@ -87,7 +87,7 @@ void Offload::record(CapturedCall& captured, const Block& block, std::span<const
     if (access.store && access.address == result) continue;
     const Address below = captured.slot + 8 - access.address;
     if (captured.slot != 0 && stack != 0 && below - 1 < kStackDepth) access.address = stack - below;
-    pages_.touch_ahead(access.address, at, Origin::kAllocator);
+    if (!access.prefetch) pages_.touch_ahead(access.address, at, Origin::kAllocator);
     moved_.push_back(access);
   }
   pages_.touch_ahead(block.start, at, Origin::kAllocator);
@@ -178,8 +178,9 @@ uint64_t Offload::ask(CapturedCall& captured, Core& core, Call& data) {
                       captured.function == Function::kReallocateArray;
   if (result != 0 && writes && facts.bytes > 0) {
     data = captured.call.split([&](const Call::Step&, std::span<const MemoryAccess> accesses) {
-      return std::any_of(accesses.begin(), accesses.end(),
-                         [&](const MemoryAccess& a) { return a.store && a.address - result < facts.bytes; });
+      return std::any_of(accesses.begin(), accesses.end(), [&](const MemoryAccess& a) {
+        return a.store && !a.prefetch && a.address - result < facts.bytes;
+      });
     });
     data_steps_ += data.steps();
   }

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <span>
 
+#include "guest/region.h"
+
 namespace annex::sim {
 
 Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Bracket bracket)
@@ -12,7 +14,7 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       lock_step_(lock_step),
       bracket_(bracket),
       memory_(machine_),
-      other_work_(machine_.program.work),
+      other_work_(machine_.program, memory_, machine_.thread_cores()),
       scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
                  *this),
       turns_(scheduler_, attention_),
@@ -109,9 +111,17 @@ Cycles in_kernel(const Core& core) {
 
 void Simulation::charge(GuestThread& thread, Address next) {
   const Block& block = thread.pending->block;
-  thread.core->run(block, thread.accesses, next, thread.calls.inside() ? Origin::kAllocator : Origin::kProgram);
-  if (follow_calls(thread)) other_work_.after_call(*thread.core, next);
-  order(thread, *thread.pending);
+  const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
+  if (timed_) [[likely]] {
+    thread.core->run(block, thread.accesses, next, origin);
+    if (other_work_.looks() && origin == Origin::kProgram) [[unlikely]]
+      other_work_.saw(thread.core->index(), block.instructions, thread.accesses);
+    if (follow_calls(thread)) other_work_.after_call(*thread.core, next);
+    order(thread, *thread.pending);
+  } else {
+    thread.core->pass(block, thread.accesses, next, origin);
+    follow_calls(thread);
+  }
   thread.accesses.clear();
   thread.pending = nullptr;
 }
@@ -188,7 +198,25 @@ bool Simulation::come_to(GuestThread& thread, const TranslatedBlock& block) {
   return false;
 }
 
+void Simulation::come_to_region(GuestThread& thread, const TranslatedBlock& block) {
+  const bool begins = block.block.marker.kind == static_cast<uint8_t>(MarkerKind::kRegionBegin);
+  if (begins == timed_) return;  // said twice
+  const Cycles at = thread.core->resumes();
+  if (!block.alone) wait_for_others(thread, at);
+  for (unsigned core = 0; core < machine_.thread_cores(); ++core) {
+    if (!scheduler_.busy(core, at)) cores_[core].idle_until(at);
+  }
+  if (begins == timed_) return;  // meanwhile by another thread
+  timed_ = begins;
+  communications_ = memory_.communications();
+  begins ? region_->begin() : region_->end();
+}
+
 bool Simulation::come_to_marker(GuestThread& thread, const TranslatedBlock& block) {
+  if (is_of_region(block.block.marker)) {
+    come_to_region(thread, block);
+    return false;
+  }
   const Origin origin = thread.calls.inside() ? Origin::kAllocator : Origin::kProgram;
   if (thread.captured == nullptr || !thread.captured->recording) {
     return steps_->come_to(thread.step, block.block, *bracket_.registers, *thread.core, origin);

@@ -40,6 +40,8 @@
 
 namespace annex::sim {
 
+class Region;
+
 struct TranslatedBlock {
   Block block;
   Function function = Function::kNone;  // that is entered with it
@@ -81,6 +83,10 @@ struct GuestThread {
       }
     }
     accesses.push_back({address, instruction, bytes, store});
+  }
+  void prefetch(Address address, uint16_t instruction, bool to_write) {
+    accesses.push_back(
+        {.address = address, .instruction = instruction, .bytes = 1, .store = to_write, .prefetch = true});
   }
 };
 
@@ -156,7 +162,12 @@ class Simulation final : private Clock {
   MemorySystem& memory() { return memory_; }
   Futexes& futexes() { return futexes_; }
   Functions& functions() { return functions_; }
-  bool follows_markers() const { return steps_ != nullptr; }
+  bool follows(const Marker& marker) const { return is_of_region(marker) ? region_ != nullptr : steps_ != nullptr; }
+  // Only what the program does in regions of interest is timed; before it runs.
+  void time_only(Region& region) {
+    region_ = &region;
+    timed_ = false;
+  }
   uint64_t random();  // of the seed's sequence
 
   // --- for the observer, from its own thread: the running thread calls `act` before its next block
@@ -220,6 +231,8 @@ class Simulation final : private Clock {
   bool come_to(GuestThread& thread, const TranslatedBlock& block);
   // A step of the allocator's begins or ends; whether the block is left out of the timing.
   bool come_to_marker(GuestThread& thread, const TranslatedBlock& block);
+  // A region of interest begins or ends: with all cores at that time.
+  void come_to_region(GuestThread& thread, const TranslatedBlock& block);
   void enter_allocator(GuestThread& thread, const TranslatedBlock& block);
   // Charges what is pending of a captured call; whether the block belongs to it too, and nothing more is to be done.
   bool in_captured_call(GuestThread& thread, TranslatedBlock& block);
@@ -241,6 +254,8 @@ class Simulation final : private Clock {
   std::vector<Waiter*> waiters_;
   std::unique_ptr<Offload> offload_;    // where the machine has a unit for it
   std::unique_ptr<MarkedSteps> steps_;  // the same
+  Region* region_ = nullptr;            // where only regions of interest are timed
+  bool timed_ = true;                   // what runs now
   OtherWork other_work_;
   Scheduler scheduler_;
   std::atomic<bool> attention_{false};  // the running thread should look around

@@ -38,6 +38,7 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
       index_(index),
       in_order_(kind.core.kind == "in-order"),
       forwards_any_(kind.core.forwarding == "any"),
+      prefetches_(kind.core.prefetches == "fetch"),
       narrow_decode_(kind.core.decode < kind.core.width),
       decode_step_(step_of(kind.core.decode)),
       dispatch_step_(step_of(kind.core.width)),
@@ -123,6 +124,38 @@ void Core::run(const Block& block, std::span<const MemoryAccess> accesses, Addre
   finish(block, next, branch_done);
 }
 
+namespace {
+
+bool is_locked(const Block& block, unsigned instruction) {
+  return std::ranges::any_of(block.uops, [&](const Uop& uop) { return uop.locked && uop.instruction == instruction; });
+}
+
+}  // namespace
+
+void Core::pass(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin) {
+  begin(origin);
+  if (block.end == BlockEnd::kOther && same_string_chunk(block, accesses)) return;
+  counts_->instructions += block.instructions;
+  block_ = block.start;
+  fetch(block);
+  Cycles at = resumes();
+  for (const MemoryAccess& access : accesses) {
+    if (access.prefetch) {
+      if (prefetches_) prefetch(access, at);
+      continue;
+    }
+    const bool locked = block.atomic && is_locked(block, access.instruction);
+    const Answer answer = locked         ? ask_locked(access, at)
+                          : access.store ? ask<true>(access, at)
+                                         : ask<false>(access, at);
+    at = later(at, answer.done - std::min(answer.done, l1d_latency_));
+  }
+  at += block.instructions;
+  if (!predicted(block, next)) at += mispredict_;
+  pace_.retire_slot = at << kSlotShift;
+  if (at > pace_.dispatch) advance(at);
+}
+
 // Gives each micro-op its access; accesses that none does follow as micro-ops of their own. Returns when the last
 // plain micro-op is done, which is the branch if the block ends with one.
 template <bool kInOrder>
@@ -154,6 +187,11 @@ Cycles Core::run_uops(const Block& block, std::span<const MemoryAccess> accesses
       run_load<kInOrder>(pace, *uop, next_is_for(*uop, false) ? access++ : nullptr);
     } else if (uop->kind == UopClass::kStore) {
       run_store<kInOrder>(pace, *uop, next_is_for(*uop, true) ? access++ : nullptr);
+    } else if (uop->prefetch) {
+      access = apart(pace, [=, this] { return run_extras<kInOrder>(access, end, uop->instruction); });
+      const bool told = access != end && access->prefetch && access->instruction == uop->instruction;
+      const MemoryAccess* const own = told ? access++ : nullptr;
+      apart(pace, [=, this] { run_prefetch(*uop, own); });
     } else {
       apart(pace, [=, this] { run_special(*uop); });
     }
@@ -251,6 +289,22 @@ template <bool kInOrder>
   const Register index = uop.addresses > 1 ? uop.sources[1] : kNoRegister;
   const Cycles known = later(later(ready_[base], ready_[index]), pace.dispatch + 1);
   unwritten_.add(*access, known, done, written_);
+}
+
+void Core::run_prefetch(const Uop& uop, const MemoryAccess* access) {
+  if (!prefetches_ || access == nullptr) return run_special({.kind = UopClass::kNop, .fused = uop.fused});
+  const Delay late = dispatch<Queued::kLoad>(pace_, uop.fused);
+  const Cycles ready = operands_ready(pace_, uop);
+  const Cycles issued =
+      in_order_ ? issue<true>(pace_, UopClass::kLoad, ready) : issue<false>(pace_, UopClass::kLoad, ready);
+  const Cycles at = issued + latency_[static_cast<size_t>(UopClass::kLoad)];
+  prefetch(*access, at);
+  charge(retire(pace_, uop.fused, at), late, Cause::kBase);
+  loads_.take(pace_.retired());
+}
+
+void Core::prefetch(const MemoryAccess& access, Cycles at) {
+  counts_->prefetches_dropped += !memory_.prefetch(index_, access.address, at, origin_, access.store);
 }
 
 // Micro-ops that take no port.
@@ -405,8 +459,8 @@ inline Cycles Core::after_taken(Cycles slot, Cycles cycles, Cycles step) {
   return later(slot, (((slot >> kSlotShift) + cycles) << kSlotShift) - step);
 }
 
-// How the block ended, for the predictors. A wrong prediction is known when the branch is done.
-inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
+// How the block ended, for the predictors; whether they were right.
+inline bool Core::predicted(const Block& block, Address next) {
   bool right = true;
   switch (block.end) {
     case BlockEnd::kConditional:
@@ -433,7 +487,12 @@ inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
     default:
       break;
   }
-  if (!right) {
+  return right;
+}
+
+// A wrong prediction is known when the branch is done.
+inline void Core::finish(const Block& block, Address next, Cycles branch_done) {
+  if (!predicted(block, next)) {
     hold_front_end(branch_done + mispredict_, Cause::kBranch);
   } else if (next != block.fall_through) {
     decoded_slot_ = after_taken(decoded_slot_, taken_, decode_step_);

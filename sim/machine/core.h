@@ -19,9 +19,10 @@
 // Simplifications: no wrong path is executed. A store's address takes no port of its own. Where several micro-ops want
 // a port at the same cycle, it is the first in program order that gets it. Decode is counted a block at a time. All
 // lines of a block are fetched at its start: what hits is there in time, and a miss holds dispatch for as long as it
-// takes beyond that; nothing is fetched ahead. Direct branches never miss a target. Software prefetches are counted,
-// and fetch nothing. A fused pair has one dispatch slot and one entry in the reorder buffer, but two in the scheduler,
-// whose entries are freed four cycles at a time. A port's busy time is at most kMostBusy.
+// takes beyond that; nothing is fetched ahead. Direct branches never miss a target. A software prefetch is a load that
+// nobody waits for, dropped where its page is not there; all levels of hints fetch into the L1. A fused pair has one
+// dispatch slot and one entry in the reorder buffer, but two in the scheduler, whose entries are freed four cycles at a
+// time. A port's busy time is at most kMostBusy.
 #pragma once
 
 #include <algorithm>
@@ -55,6 +56,9 @@ class Core : private CoreWindow {
   // One run of a block: its accesses in program order (several an instruction, or none, whatever its micro-ops say),
   // and the address at which the program went on.
   void run(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
+  // As run(), where only what it leaves in caches, predictors and pages matters: an instruction takes a cycle, and
+  // waits for its own misses. Nothing is charged to a cause.
+  void pass(const Block& block, std::span<const MemoryAccess> accesses, Address next, Origin origin);
 
   // An instruction that asks a unit outside for something, given a register, dispatched and issued like a branch:
   // returns when it is issued. answer() must follow before anything else runs here.
@@ -129,6 +133,9 @@ class Core : private CoreWindow {
   template <bool kInOrder>
   const MemoryAccess* run_extras(const MemoryAccess* access, const MemoryAccess* end, size_t before);
   void run_special(const Uop& uop);
+  void run_prefetch(const Uop& uop, const MemoryAccess* access);
+  // By software, of which nobody waits for the result.
+  void prefetch(const MemoryAccess& access, Cycles at);
   // All micro-ops of a locked instruction; returns its end.
   const Uop* run_locked(const Uop* first, const Uop* last, std::span<const MemoryAccess> accesses);
 
@@ -166,6 +173,7 @@ class Core : private CoreWindow {
   void decode(const Block& block);
   static Cycles after_taken(Cycles slot, Cycles cycles, Cycles step);
   void hold_front_end(Cycles until, Cause cause);
+  bool predicted(const Block& block, Address next);
   void finish(const Block& block, Address next, Cycles branch_done);
   bool same_string_chunk(const Block& block, std::span<const MemoryAccess> accesses);
   template <Queued kQueued>
@@ -175,7 +183,7 @@ class Core : private CoreWindow {
   const unsigned index_;
 
   // Parameters, as the loop wants them.
-  const bool in_order_, forwards_any_;
+  const bool in_order_, forwards_any_, prefetches_;
   const bool narrow_decode_;
   const Cycles decode_step_, dispatch_step_, retire_step_;  // from one slot to the next
   const Cycles decode_lead_;                                // slots by which decode is ahead of dispatch, at most

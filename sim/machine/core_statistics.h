@@ -22,6 +22,7 @@ struct ExecutionStatistics {
   uint64_t blocked = 0;
   uint64_t order_violations = 0;
   uint64_t software_prefetches = 0;
+  uint64_t prefetches_dropped = 0;
   uint64_t branches = 0;
   uint64_t mispredictions = 0;
   uint64_t indirects = 0;
@@ -48,7 +49,8 @@ struct ExecutionStatistics {
     visit("blocked", self.blocked, "loads that waited until a store was written that had some of their bytes");
     visit("order_violations", self.order_violations,
           "loads done again, with all after them, as an older store turned out to be to their bytes");
-    visit("software_prefetches", self.software_prefetches, "prefetch instructions, which fetch nothing");
+    visit("software_prefetches", self.software_prefetches, "prefetch instructions");
+    visit("prefetches_dropped", self.prefetches_dropped, "of them, whose page was not there");
     visit("branches", self.branches, "conditional branches");
     visit("mispredictions", self.mispredictions, "of their direction");
     visit("indirects", self.indirects, "indirect jumps and calls");

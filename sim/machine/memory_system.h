@@ -56,6 +56,13 @@ class MemorySystem {
   // last level (far_atomics()), it is over when it is ready.
   Reply lock(unsigned core, Address address, Cycles at, Cycles hold, Origin origin);
   bool far_atomics() const { return far_atomics_; }
+  // By software, into the L1, as a load or a store that nobody waits for; it counts as one. False: dropped, as its page
+  // is not there.
+  bool prefetch(unsigned core, Address address, Cycles at, Origin origin, bool to_write) {
+    if (!sides_[core]->dtlb.hit(address) && !pages_.present(address)) return false;
+    to_write ? store(core, address, at, origin) : load(core, address, at, origin);
+    return true;
+  }
 
   // Of a unit's own memory, which no cache has: a line written, and read.
   void write_uncached(Address address, Cycles at) { last_level_.write_around(frame_line(address), at); }

@@ -161,6 +161,11 @@ class Pages {
   uint64_t remap(Address from, uint64_t from_bytes, Address to, uint64_t to_bytes, Cycles at = 0);
 
   bool resident(Address address) const;
+  // Whether an access would have no fault.
+  bool present(Address address) const {
+    return resident_chunk(address) != nullptr &&
+           (owed_.empty() || (!owed_.contains(page_of(address)) && !owed_.contains(first_page_of_huge(address))));
+  }
   // Of either size, of which a part lies there.
   uint64_t resident_pages(Address from, Address to);
   uint64_t resident_bytes() const { return resident_; }

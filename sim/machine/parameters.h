@@ -102,6 +102,7 @@ struct CoreParameters {
   uint32_t forward = 5;
   std::string forwarding = "contained";
   std::string disambiguation = "predicted";
+  std::string prefetches = "fetch";
   uint32_t atomic = 18;
   uint32_t fence = 20;
   uint32_t pause = 10;
@@ -143,6 +144,9 @@ struct CoreParameters {
     visit("disambiguation", self.disambiguation, Choices{"perfect", "predicted"},
           "of loads and older stores of unknown address: wrong guesses cost as much as of branches",
           "Intel 64 optimization manual: memory disambiguation");
+    visit("prefetches", self.prefetches, Choices{"fetch", "ignore"},
+          "what software prefetches do: fetch their line, where its page is there, or nothing",
+          "Intel 64 optimization manual: software prefetch");
     visit("atomic", self.atomic, 0, 1000, "cycles", "of a locked instruction whose line is the core's own, in L1",
           "Agner Fog's tables, Skylake");
     visit("fence", self.fence, 0, 1000, "cycles", "of a full fence, after all stores before it are written", "assumed");
@@ -426,11 +430,15 @@ struct SupportCoreParameters {
 // What the program does beside what is in it, for experiments: sim/guest/other_work.h.
 struct ProgramParameters {
   uint32_t work = 0;
+  std::string memory = "as-program";
 
   template <class Self, class Visit>
   static void each(Self& self, Visit&& visit) {
     visit("work", self.work, 0, 1000000, "instructions",
           "that a thread runs after each of the allocator's calls, beside the program's own",
+          "an experiment, of no paper");
+    visit("memory", self.memory, Choices{"as-program", "none"},
+          "what that work touches: the program's lines, as often and as far back as it does itself; or none",
           "an experiment, of no paper");
   }
 };

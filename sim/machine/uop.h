@@ -74,6 +74,7 @@ struct Uop {
   bool first = false;   // of its instruction
   bool fused = false;   // shares the dispatch slot of the one before it (a load with its operation, address with data)
   bool locked = false;  // part of an atomic read-modify-write
+  bool prefetch = false;     // of the kind kNop: a software prefetch, whose sources are its address
   uint8_t addresses = 0;     // how many sources, from the first on, are a store's address
   uint16_t instruction = 0;  // its number in the block
   Register sources[4] = {};
@@ -123,6 +124,7 @@ struct MemoryAccess {
   uint16_t instruction = 0;
   uint8_t bytes = 0;
   bool store = false;
+  bool prefetch = false;  // by software; a store's: to write
 };
 
 }  // namespace annex::sim

@@ -32,9 +32,11 @@
 #include "decode/alone.h"
 #include "decode/decoder.h"
 #include "decode/markers.h"
+#include "decode/prefetch.h"
 #include "guest/guest_memory.h"
 #include "guest/last_resort.h"
 #include "guest/observer.h"
+#include "guest/region.h"
 #include "guest/registers.h"
 #include "guest/simulation.h"
 #include "guest/system_calls.h"
@@ -53,6 +55,7 @@ struct Options {
   std::string machine;  // TOML file
   std::string presets;  // folder that `base` in it refers to
   uint64_t seed = 1;
+  unsigned roi = 0;        // 1: regions of interest alone are timed and counted
   unsigned lock_step = 0;  // 1: with QEMU's -one-insn-per-tb: blocks of one instruction
   ObserverOptions observer;
 };
@@ -99,12 +102,19 @@ class QemuRegisters final : public GuestRegisters {
   qemu_plugin_register* handles_[kGuestRegisters] = {};
 };
 
+// What a prefetch of a block names, and which of its instructions it is.
+struct PrefetchSite {
+  Prefetch prefetch;
+  uint16_t instruction = 0;
+};
+
 // What the plugin knows, from its start to the end of the process. Never destroyed: the host's threads end in no order.
 struct Plugin {
   Options options;
   Machine machine;
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<SystemCalls> system_calls;
+  std::unique_ptr<Region> region;  // where only regions of interest count
   std::unique_ptr<Decoder> decoder;
   std::unique_ptr<Observer> observer;
   QemuRegisters registers;
@@ -115,6 +125,7 @@ struct Plugin {
   bool first_known = false;
   std::mutex mutex;  // of translation
   std::deque<TranslatedBlock> blocks;
+  std::deque<PrefetchSite> prefetches;
   bool program_known = false;
   unsigned flushes = 0;  // of QEMU's code buffer
   std::chrono::steady_clock::time_point started;
@@ -160,6 +171,14 @@ void stay_on_one_cpu() {
   sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+// Everything that is counted, so far.
+nlohmann::json counted() {
+  nlohmann::json out;
+  plugin->simulation->describe(out);
+  out["system_calls"] = plugin->system_calls->to_json();
+  return out;
+}
+
 std::string describe(const std::string& how) {
   nlohmann::json out;
   out["format"] = "annex-sim 1";
@@ -168,11 +187,10 @@ std::string describe(const std::string& how) {
   out["seed"] = plugin->options.seed;
   out["lock_step"] = plugin->options.lock_step != 0;
   if (!how.empty()) plugin->simulation->finish();
-  plugin->simulation->describe(out);
+  out.update(plugin->region != nullptr ? plugin->region->results() : counted());
   const std::chrono::duration<double> host = std::chrono::steady_clock::now() - plugin->started;
   out["host_s"] = host.count();
   out["mips"] = static_cast<double>(plugin->simulation->instructions()) / host.count() / 1e6;
-  out["system_calls"] = plugin->system_calls->to_json();
   if (!plugin->system_calls->replaced_by().empty()) out["replaced_by"] = plugin->system_calls->replaced_by();
   return out.dump(1);
 }
@@ -254,6 +272,14 @@ void memory_accessed_repeatedly(unsigned vcpu, qemu_plugin_meminfo_t info, uint6
                                       qemu_plugin_mem_is_store(info));
 }
 
+void prefetched(unsigned vcpu, void* data) noexcept {
+  if (plugin->detached) return;
+  const PrefetchSite& site = *static_cast<PrefetchSite*>(data);
+  const auto read = [](uint8_t number) { return plugin->registers.read(static_cast<GuestRegister>(number)); };
+  const Address thread = site.prefetch.thread_pointer ? plugin->registers.read(GuestRegister::kThreadPointer) : 0;
+  plugin->threads[vcpu]->prefetch(site.prefetch.address(read, thread), site.instruction, site.prefetch.to_write);
+}
+
 // --- translation ----------------------------------------------------------------------------------------------------
 
 constexpr size_t kMostBytes = 15;  // of an instruction
@@ -279,7 +305,8 @@ TranslatedBlock& add_block(std::span<const Instruction> instructions) {
   block.stamps = reads_time_stamp(instructions.back().bytes);
   block.alone = block.block.atomic && block.block.instructions == 1;
   block.function = plugin->simulation->functions().at(block.block.start);
-  if (block.block.marker.kind != 0 && plugin->simulation->follows_markers()) block.function = Function::kMarker;
+  const Marker& marker = block.block.marker;
+  if (marker.kind != 0 && plugin->simulation->follows(marker)) block.function = Function::kMarker;
   return block;
 }
 
@@ -303,6 +330,10 @@ void translated(qemu_plugin_tb* tb, void*) noexcept {
     repeated = repeated_accesses(instructions.back().bytes);
     qemu_plugin_register_vcpu_mem_cb(insn, repeated > 0 ? memory_accessed_repeatedly : memory_accessed,
                                      QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, reinterpret_cast<void*>(i));
+    if (const auto prefetch = prefetch_in(instructions.back().bytes, instructions.back().address)) {
+      plugin->prefetches.push_back({*prefetch, static_cast<uint16_t>(i)});
+      qemu_plugin_register_vcpu_insn_exec_cb(insn, prefetched, QEMU_PLUGIN_CB_R_REGS, &plugin->prefetches.back());
+    }
   }
   Instruction& last = instructions.back();
   last.begins_marker = is_jump_to_next(last.bytes) && is_marker_at(last.address + last.bytes.size());
@@ -405,6 +436,8 @@ void set_option(Options& options, std::string_view argument) {
     number(options.seed);
   } else if (name == "lockstep") {
     number(options.lock_step);
+  } else if (name == "roi") {
+    number(options.roi);
   } else if (name == "progress") {
     number(options.observer.progress);
   } else if (name == "control") {
@@ -442,6 +475,10 @@ void install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv
   plugin->simulation =
       std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
   plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
+  if (plugin->options.roi != 0) {
+    plugin->region = std::make_unique<Region>(counted);
+    plugin->simulation->time_only(*plugin->region);
+  }
   plugin->observer = std::make_unique<Observer>(plugin->options.observer, *plugin->simulation, describe);
   stay_on_one_cpu();
   // Not for programs that this one starts.

@@ -735,7 +735,93 @@ TEST(Core, StatisticsHaveNames) {
     ++count;
   });
   EXPECT_EQ(found, 7);
-  EXPECT_EQ(count, 2 * (19 + kCauses + kBlames - 1));
+  EXPECT_EQ(count, 2 * (20 + kCauses + kBlames - 1));
+}
+
+// --- software prefetches ---
+
+Code& operator<<(Code& code, const MemoryAccess& access) {
+  const Uop uop{.kind = UopClass::kNop, .prefetch = true, .sources = {kA}};
+  code.operator<<(uop).accesses.push_back(access);
+  MemoryAccess& made = code.accesses.back();
+  made.instruction = code.block.uops.back().instruction;
+  made.prefetch = true;
+  return code;
+}
+constexpr MemoryAccess kToRead = {.address = kData, .bytes = 1};
+constexpr MemoryAccess kToWrite = {.address = kData, .bytes = 1, .store = true};
+
+// With the page's translation there, and the line not.
+struct OnAPage : Simulation {
+  explicit OnAPage(const Machine& machine) : Simulation(machine) {
+    Code touch;
+    run((touch << load(kB)).access(kData + 512));
+  }
+};
+
+TEST(SoftwarePrefetch, NobodyWaitsForIt) {
+  OnAPage simulation(plain_machine());
+  Code none, one;
+  none.times(4, add(kB));
+  (one << kToRead).times(4, add(kB));
+  simulation.time(one);  // fetches the code
+  OnAPage fresh(plain_machine());
+  fresh.run(none);
+  EXPECT_LE(fresh.time(one), fresh.time(none) + 2);
+  EXPECT_TRUE(fresh.memory.cached(0, kData));
+}
+
+TEST(SoftwarePrefetch, TheLoadAfterItFindsTheLine) {
+  const auto takes = [](const char* prefetches) {
+    Machine machine = plain_machine();
+    machine.core.prefetches = prefetches;
+    OnAPage simulation(machine);
+    Code ahead, use;
+    ahead << kToRead;
+    use << load(kB);
+    use.access(kData);
+    simulation.time(ahead);
+    return simulation.time(use);
+  };
+  EXPECT_GT(takes("ignore"), takes("fetch") + plain_machine().llc.latency);
+}
+
+TEST(SoftwarePrefetch, ToWriteItIsTheCoresOwn) {
+  OnAPage simulation(plain_machine());
+  Code ahead;
+  simulation.run(ahead << kToWrite);
+  EXPECT_GE(simulation.memory.state_of(0, kData), State::kExclusive);
+}
+
+TEST(SoftwarePrefetch, IsDroppedWhereThePageIsNotThere) {
+  Simulation simulation(plain_machine());
+  Code ahead;
+  simulation.run(ahead << kToRead);
+  EXPECT_EQ(simulation.counts().prefetches_dropped, 1);
+  EXPECT_FALSE(simulation.memory.cached(0, kData));
+  EXPECT_FALSE(simulation.memory.pages().resident(kData));
+  EXPECT_EQ(simulation.counts().page_faults, 0);
+}
+
+TEST(SoftwarePrefetch, WaitsForItsAddress) {
+  const auto takes = [](unsigned before_it) {
+    OnAPage simulation(plain_machine());
+    Code code;
+    code.times(before_it, add(kA, kA));  // a chain
+    code << kToRead;
+    code << load(kB);
+    return simulation.time(code.access(kData));
+  };
+  EXPECT_LT(takes(40), takes(0) + 40);  // the load asks first, and does not wait for the chain
+  const auto late = [](unsigned before_it) {
+    OnAPage simulation(plain_machine());
+    Code code;
+    code.times(before_it, add(kA, kA));
+    code << kToRead;
+    code << load(kB, kA);
+    return simulation.time(code.access(kData));
+  };
+  EXPECT_EQ(late(40), late(0) + 40);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decode/alone.h"
+#include "decode/prefetch.h"
 
 namespace annex::sim {
 namespace {
@@ -116,6 +117,38 @@ TEST(Decoder, StoresKnowWhichSourcesAreTheirAddress) {
 TEST(Decoder, SoftwarePrefetchesAreCounted) {
   EXPECT_EQ(decode({"0f 18 08", "0f 18 07", "41 0f 18 1c 24", "0f 0d 08"}).prefetches, 4);  // t0, nta, t2 r12, w
   EXPECT_EQ(decode({"f3 0f 1e fa", "0f 1f 44 00 00", "0f 18 20", "90"}).prefetches, 0);     // endbr64 and nops
+}
+
+TEST(Decoder, APrefetchWaitsForItsAddress) {
+  const Block block = decode({"42 0f 18 4c 83 40"});  // prefetcht0 [rbx + 4 r8 + 64]
+  ASSERT_EQ(block.uops.size(), 1);
+  EXPECT_TRUE(block.uops[0].prefetch);
+  EXPECT_EQ(block.uops[0].sources[0], kFirstInteger + 3);
+  EXPECT_EQ(block.uops[0].sources[1], kFirstInteger + 8);
+}
+
+// Registers are worth 0x1000 times their number, fs 0x900000; the instruction is at 0x400000.
+TEST(Decoder, WhatAPrefetchNames) {
+  const auto address = [](const std::vector<uint8_t>& code) {
+    const auto found = prefetch_in(code, 0x400000);
+    return found ? found->address([](uint8_t number) { return uint64_t{number} * 0x1000; }, 0x900000) : 0;
+  };
+  EXPECT_EQ(address({0x0f, 0x18, 0x08}), 0);                                               // t0 [rax]
+  EXPECT_EQ(address({0x0f, 0x18, 0x0b}), 0x3000);                                          // [rbx]
+  EXPECT_EQ(address({0x41, 0x0f, 0x18, 0x0b}), 0xb000);                                    // [r11]
+  EXPECT_EQ(address({0x0f, 0x18, 0x4b, 0xc0}), 0x3000 - 64);                               // [rbx - 64]
+  EXPECT_EQ(address({0x0f, 0x18, 0x8b, 0x00, 0x01, 0x00, 0x00}), 0x3100);                  // [rbx + 256]
+  EXPECT_EQ(address({0x0f, 0x18, 0x0d, 0x00, 0x01, 0x00, 0x00}), 0x400107);                // [rip + 256]
+  EXPECT_EQ(address({0x42, 0x0f, 0x18, 0x4c, 0x83, 0x40}), 0x3000 + 4 * 0x8000 + 64);      // [rbx + 4 r8 + 64]
+  EXPECT_EQ(address({0x0f, 0x18, 0x0c, 0x24}), 0x4000);                                    // [rsp]
+  EXPECT_EQ(address({0x41, 0x0f, 0x18, 0x0c, 0x24}), 0xc000);                              // [r12]
+  EXPECT_EQ(address({0x41, 0x0f, 0x18, 0x4d, 0x00}), 0xd000);                              // [r13]
+  EXPECT_EQ(address({0x0f, 0x18, 0x0c, 0xcd, 0x00, 0x02, 0x00, 0x00}), 8 * 0x1000 + 512);  // [8 rcx + 512]
+  EXPECT_EQ(address({0x64, 0x0f, 0x18, 0x0b}), 0x903000);                                  // fs:[rbx]
+  EXPECT_TRUE(prefetch_in(std::vector<uint8_t>{0x0f, 0x0d, 0x0b}, 0)->to_write);           // prefetchw
+  EXPECT_FALSE(prefetch_in(std::vector<uint8_t>{0x0f, 0x18, 0x0b}, 0)->to_write);
+  EXPECT_FALSE(prefetch_in(std::vector<uint8_t>{0x0f, 0x1f, 0x0b}, 0));        // a nop
+  EXPECT_FALSE(prefetch_in(std::vector<uint8_t>{0x0f, 0x18, 0x8b, 0x00}, 0));  // cut off
 }
 
 TEST(Decoder, ABlockTakesASlotForEachMicroOpThatIsNotFused) {
@@ -273,10 +306,11 @@ TEST(Decoder, StringInstructions) {
 }
 
 TEST(Decoder, HintsAreNops) {
-  for (const char* hex : {"90", "66 90", "0f 1f 00", "66 0f 1f 84 00 00 00 00 00", "f3 0f 1e fa", "0f 18 0f",
-                          "0f 0d 0f", "0f 1f 84 00 78 56 34 12", "0f ae f8", "c5 f8 77", "f3 48 0f 1e c8"}) {
+  for (const char* hex : {"90", "66 90", "0f 1f 00", "66 0f 1f 84 00 00 00 00 00", "f3 0f 1e fa",
+                          "0f 1f 84 00 78 56 34 12", "0f ae f8", "c5 f8 77", "f3 48 0f 1e c8"}) {
     EXPECT_EQ(uops(hex), "nop") << hex;
   }
+  EXPECT_EQ(uops("0f 18 0f"), "nop rdi");  // a prefetch
   EXPECT_EQ(uops("f3 90"), "pause");
   EXPECT_EQ(uops("0f ae f0"), "fence");  // mfence
   EXPECT_EQ(uops("0f ae e8"), "fence");  // lfence

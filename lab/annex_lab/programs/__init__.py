@@ -57,7 +57,8 @@ def choose(suite: str, names: list[str] | None = None) -> list[Program]:
     if not names:
         if suite not in SUITES:
             raise UnknownProgram(f"no suite is called {suite}; there are: {', '.join(SUITES)}")
-        return [p for p in programs if _is_of(p, suite) and not p.by_name_only]
+        chosen = [p for p in programs if _is_of(p, suite) and not p.by_name_only]
+        return [p.with_options(p.quick_options) for p in chosen] if suite == "quick" else chosen
     by_name = {program.name: program for program in programs}
     unknown = [name for name in names if name not in by_name]
     if unknown:

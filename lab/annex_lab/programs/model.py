@@ -116,6 +116,17 @@ class Program:
     threads: int | None = None  # its own number of threads, whatever the context's
     groups: tuple[str, ...] = ()  # the papers that measure it, or what it stands for: GROUPS in programs/__init__.py
     quick: bool = False  # of the quick suite
+    quick_options: tuple[str, ...] = ()  # of a workload there: smaller structures, and more steps in them
+
+    def with_options(self, options: tuple[str, ...]) -> "Program":
+        """A workload of ours with options of its own: sizes of structures, which no scale changes."""
+
+        def run(context: Context) -> Command:
+            task = self.run(context)
+            assert isinstance(task, Command)
+            return dataclasses.replace(task, argv=[*task.argv, *options])
+
+        return dataclasses.replace(self, run=run) if options else self
 
     def with_threads(self, threads: int) -> "Program":
         """The same with that many threads, under a name that says so."""

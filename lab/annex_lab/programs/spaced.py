@@ -13,6 +13,7 @@ def name_of(steps: int) -> str:
 def _spaced(steps: int) -> Program:
     def run(context: Context) -> Command:
         options = {"threads": context.threads, "replacements": context.work(REPLACEMENTS), "max": 1024, "work": steps}
+        options["filled"] = 1  # there are fewer replacements than blocks in a simulated run
         argv = [str(context.workloads / "glibc-thread")]
         return Command([*argv, *(word for name, value in options.items() for word in (f"--{name}", str(value)))])
 

@@ -3,7 +3,9 @@
 from annex_lab.programs.model import Command, Context, Program, workload_output, workload_score
 
 
-def _workload(name: str, suite: str, what: str, *groups: str, quick: bool = False) -> Program:
+def _workload(
+    name: str, suite: str, what: str, *groups: str, quick: bool = False, quick_options: tuple[str, ...] = ()
+) -> Program:
     def run(context: Context) -> Command:
         argv = [str(context.workloads / name), "--scale", str(context.scale)]
         if suite == "multi":
@@ -20,6 +22,7 @@ def _workload(name: str, suite: str, what: str, *groups: str, quick: bool = Fals
         score=workload_score,
         groups=groups,
         quick=quick,
+        quick_options=quick_options,
     )
 
 
@@ -35,7 +38,7 @@ SINGLE = [
     _workload("gauss", "single", "small and medium blocks, never freed", "mallacc", quick=True),
     _workload("gauss-free", "single", "the same, half of them freed at random", "mallacc"),
     _workload("antagonist", "single", "the same, with caches swept between", "mallacc"),
-    _workload("hashmap", "single", "a growing hash map", quick=True),
+    _workload("hashmap", "single", "a growing hash map", quick=True, quick_options=("--entries=75000", "--maps=20")),
     _workload("bintree", "single", "binary trees built and torn down", quick=True),
     _workload("strings", "single", "text split, sorted, joined", quick=True),
 ]
@@ -46,11 +49,27 @@ MULTI = [
     _workload("cache-scratch", "multi", "passive false sharing", "speedmalloc"),
     _workload("sh6bench", "multi", "overlapping batches of small blocks", "speedmalloc", quick=True),
     _workload("sh8bench", "multi", "bursts that migrate between threads", "speedmalloc"),
-    _workload("mstress", "multi", "waves of threads, migrating objects", "speedmalloc", quick=True),
+    _workload(
+        *("mstress", "multi", "waves of threads, migrating objects", "speedmalloc"),
+        quick=True,
+        quick_options=("--items=10000", "--waves=400"),
+    ),
     _workload("alloc-test", "multi", "random slots, Pareto sizes", "speedmalloc"),
-    _workload("gap-bfs", "multi", "breadth-first searches in a graph", "speedmalloc", quick=True),
-    _workload("gap-bc", "multi", "betweenness centrality in a graph", "speedmalloc", quick=True),
-    _workload("nas-dc", "multi", "a data cube's views", "speedmalloc", quick=True),
+    _workload(
+        *("gap-bfs", "multi", "breadth-first searches in a graph", "speedmalloc"),
+        quick=True,
+        quick_options=("--vertices=3276", "--searches=2560"),
+    ),
+    _workload(
+        *("gap-bc", "multi", "betweenness centrality in a graph", "speedmalloc"),
+        quick=True,
+        quick_options=("--vertices=3276", "--sources=320"),
+    ),
+    _workload(
+        *("nas-dc", "multi", "a data cube's views", "speedmalloc"),
+        quick=True,
+        quick_options=("--tuples=12500", "--views=2540"),
+    ),
     _workload("msgpass", "multi", "message passing with back-pressure", "batchit"),
     _workload("glibc-thread", "multi", "random slots and sizes, a table a thread", "batchit"),
     _workload("cache-thrash", "multi", "active false sharing", "batchit"),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,11 +37,20 @@ class Asked:
     seed: int = 1
     scale: float = 0.01
     stdin: Path | None = None
+    roi: bool = False  # only its regions of interest
+    options: tuple[str, ...] = ()  # of a workload of ours, beside those that the lab gives it: sizes
 
 
 def scratch_folder() -> Path:
     """Its name is of the same length each time, as it is in the program's environment and arguments."""
     return Path(tempfile.mkdtemp(prefix="annex-sim-"))
+
+
+def _check_options(argv: list[str]) -> None:
+    """What a workload would refuse, it refuses before the run, in a line of its own."""
+    done = subprocess.run([*argv, "--help"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failed(f"{Path(argv[0]).name}: {done.stderr.strip()}")
 
 
 def _workload(asked: Asked, scratch: Path) -> run.Guest:
@@ -51,12 +61,16 @@ def _workload(asked: Asked, scratch: Path) -> run.Guest:
         raise Failed(why) from None
     if missing := program.missing():
         raise Failed(f"{name} needs {', '.join(missing)}, which is not installed")
+    if asked.options and program.kind != "workload":
+        raise Failed(f"{name} takes no options after --: only the programs of workloads/ do")
     context = Context(inputs.folder(paths.DATA), scratch / "work", native.workloads(), asked.scale, asked.threads)
     context.scratch.mkdir()
     program.prepare(context)
-    task = program.run(context)
+    task = program.with_options(asked.options).run(context)
     if not isinstance(task, Command):
         raise Failed(f"{name} is a server with a client: simulate the server with a command of your own")
+    if asked.options:
+        _check_options(task.argv)
     argv = guest.command(task.argv)
     return run.Guest(argv, env=dict(task.env), stdin=task.stdin, cwd=task.cwd or context.scratch)
 
@@ -96,7 +110,7 @@ def ready(asked: Asked, scratch: Path) -> tuple[run.Guest, Path]:
     except (machines.UnknownMachine, guest.CannotSimulate) as why:
         raise Failed(why) from None
     library, env = _library(asked, machine)
-    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd)
+    who = run.Guest(who.argv, library, {**env, **who.env}, who.stdin, who.cwd, roi=asked.roi)
     _refuse_unsuited(asked.allocator, who, machine)
     return who, machine
 
@@ -130,12 +144,15 @@ def described(asked: Asked, who: run.Guest, done: run.Simulated) -> dict:
         if done.status == run.DEFECT:
             raise Failed("no results, as said above", run.DEFECT)
         raise Failed(f"ended with status {done.status} before there was anything to report", 1)
+    if results["complete"] and results.get("region", {}).get("regions") == 0:
+        raise Failed("the program came to no region of interest: ANNEX_REGION_BEGIN() of annex/region.h begins one")
     results["command"] = [Path(who.argv[0]).name, *who.argv[1:]]
     results["allocator"]["name"] = asked.allocator
     results["requested_threads"] = asked.threads
     results["requested_machine"] = asked.machine or campaign.AUTO
     results["requested_hardware"] = asked.hardware
     results["workload"], results["scale"] = asked.workload, asked.scale
+    results["workload_options"] = list(asked.options)
     results["simulator"] = cache.digest(run.PLUGIN)[:12]
     results["exit_status"] = done.status
     results["violations"] = invariants.violations(results)

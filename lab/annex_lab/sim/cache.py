@@ -118,6 +118,7 @@ def ingredients(
             "threads": threads,
             "seed": seed,
             "lock_step": lock_step,
+            **({"roi": True} if guest.roi else {}),
         }
     except OSError as why:
         raise CannotCache(f"{why.filename}: {why.strerror}") from None

@@ -1,8 +1,8 @@
 """A campaign of simulated runs: its parts read, joined and set against each other. The command annex-lab sim-report.
 
 A part is what `annex-lab sim --json` writes, or what lab/campaign/sim/Snakefile leaves where a run failed. Runs are set
-against each other only where workload, machine, threads, seed and scale are the same. Ratios of several seeds are taken
-seed by seed; shown is their geometric mean, and in brackets (largest - smallest) / mean.
+against each other only where workload, sizes, machine, threads, seed and scale are the same. Ratios of several seeds
+are taken seed by seed; shown is their geometric mean, and in brackets (largest - smallest) / mean.
 """
 
 import hashlib
@@ -21,7 +21,6 @@ AUTO = "auto"  # as a machine: a core for each thread
 FORMAT = "annex-sim-campaign-1"
 FIGURE_BASE = "jemalloc"  # SpeedMalloc's Figure 9 is relative to it
 TABLE_BASE = "glibc"
-FUTEX = "202"  # number of the system call
 
 
 class Unusable(Exception):
@@ -41,15 +40,14 @@ class Run:
     threads: int
     seed: int
     scale: float | None
+    options: tuple[str, ...]  # the workload's sizes, where they are not its own
     cycles: int  # from start to end
     busy_cycles: int  # of all cores, without idle ones
     instructions: int
     allocator_calls: int
     allocator_instructions: int
     allocator_cycles: int
-    allocator_atomics: int
     allocator_atomic_cycles: int
-    futex_calls: int
     l2_stalls_inside: int  # cycles that cores waited for misses of the L2, each once
     l2_stalls_caused: int  # outside the allocator, on lines that it evicted or used
     l2_miss_cycles_inside: int  # the sum of the misses' own times, in which those that overlap count several times
@@ -58,7 +56,6 @@ class Run:
     peak_bytes: int
     average_bytes: int
     host_s: float
-    cycles_by_cause: dict[str, dict[str, int]]  # of all cores: of the allocator's code and of the program's -> cause
 
     @property
     def place(self) -> tuple[str, int]:
@@ -94,15 +91,14 @@ def _run(part: dict) -> Run:
         part["requested_threads"],
         part.get("seed", 1),
         part.get("scale"),
+        tuple(part.get("workload_options", ())),
         part["cycles"],
         part["busy_cycles"],
         part["instructions"],
         allocator["calls"],
         allocator["instructions"],
         allocator["cycles"],
-        part["all"]["allocator"]["atomics"],
         allocator["atomic_cycles"],
-        part["system_calls"]["by_number"].get(FUTEX, 0),
         stalls["inside"],
         _caused(stalls),
         beyond["inside"],
@@ -111,7 +107,6 @@ def _run(part: dict) -> Run:
         pages["peak_resident"],
         round(pages["average_resident"]),
         part["host_s"],
-        {origin: counts["cycles"] for origin, counts in part["all"].items()},
     )
 
 
@@ -138,7 +133,7 @@ def count_of(number: int, what: str) -> str:
 
 
 class Campaign:
-    """Raises Unusable where two parts are of the same run, or differ in scale."""
+    """Raises Unusable where two parts are of the same run, or differ in scale or sizes."""
 
     def __init__(self, parts: list[Run | Failure]):
         self.runs = [part for part in parts if isinstance(part, Run)]
@@ -153,10 +148,14 @@ class Campaign:
         self._runs = {(run.workload, run.allocator, run.place, run.seed): run for run in self.runs}
         if len(self._runs) < len(self.runs):
             raise Unusable("two parts are of the same workload, allocator, machine, threads and seed")
-        scales: dict[str, float | None] = {}
+        lengths: dict[str, tuple] = {}
         for run in self.runs:
-            if scales.setdefault(run.workload, run.scale) != run.scale:
-                raise Unusable(f"{run.workload}: parts of different scales, {scales[run.workload]} and {run.scale}")
+            one, other = lengths.setdefault(run.workload, (run.scale, run.options)), (run.scale, run.options)
+            if one[0] != other[0]:
+                raise Unusable(f"{run.workload}: parts of different scales, {one[0]} and {other[0]}")
+            if one[1] != other[1]:
+                sizes = (" ".join(options) or "its own" for _, options in (one, other))
+                raise Unusable(f"{run.workload}: parts of different sizes, {' and '.join(sizes)}")
 
     def mixed(self) -> str:
         """Why some of the runs should not be set against each other; empty: there is no reason."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from annex_lab import stats
 from annex_lab.report import table_head, table_row
-from annex_lab.sim import counterfactuals, table3
 from annex_lab.sim.campaign import (
     AUTO,
     FORMAT,
@@ -235,14 +234,7 @@ def as_markdown(campaign: Campaign, made: list[Panel], made_by: str = "") -> str
         sections.append(_figure_lines(made))
     elif campaign.runs:
         sections.append(["No figure: no workload has a result under every allocator with every number of threads."])
-    places = campaign.places
-    if found := table3.rows(campaign):
-        sections += [table3.lines(found), table3.where_time_went(campaign, found)]
-        changed = counterfactuals.variations(campaign)
-        if len(changed) > 1:
-            sections.append(counterfactuals.lines(campaign, changed))
-            places = [changed[0].place]  # the tables of all the others would say little beside that
-    for place in places:
+    for place in campaign.places:
         machine, threads = place
         names = ordered(run.simulated_machine for run in campaign.runs if run.place == place)
         title = f"{', '.join(names)}{f' ({machine})' if machine not in names else ''}, {count_of(threads, 'thread')}"

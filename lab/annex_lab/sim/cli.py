@@ -60,7 +60,10 @@ class _Shown:
 
 def sim(
     command: Annotated[
-        list[str] | None, typer.Argument(help="after --: the program and its arguments; {threads} becomes --threads")
+        list[str] | None,
+        typer.Argument(
+            help="after --: the program and its arguments; {threads} becomes --threads; or a workload's sizes"
+        ),
     ] = None,
     machine: Annotated[
         str, typer.Option(help="a preset (--machines lists them) or a TOML file [default: a core for each thread]")
@@ -77,7 +80,7 @@ def sim(
         str, typer.Option(help="glibc, annex, annex-solo, jemalloc, ... or a library's path")
     ] = "glibc",
     workload: Annotated[str, typer.Option(help="a program of the workbench, instead of a command")] = "",
-    scale: Annotated[float, typer.Option(min=0.0001, help="multiplies a workload's work")] = 0.01,
+    scale: Annotated[float, typer.Option(min=0.0001, help="multiplies a workload's steps")] = 0.01,
     seed: Annotated[int, typer.Option(min=0, help="of random numbers and threads' start offsets")] = 1,
     expect: Annotated[int | None, typer.Option(min=1, help="instructions expected, for the time left")] = None,
     watchdog: Annotated[int, typer.Option(min=0, help="seconds without an instruction until it counts as hung")] = 60,
@@ -85,6 +88,13 @@ def sim(
     json_file: Annotated[Path | None, typer.Option("--json", help="write all statistics here")] = None,
     lock_step: Annotated[
         bool, typer.Option("--lock-step", help="all instructions in the order of simulated time: a slow reference")
+    ] = False,
+    roi: Annotated[
+        bool,
+        typer.Option(
+            "--roi",
+            help="time and count the program's regions of interest alone (annex/region.h); what runs before warms",
+        ),
     ] = False,
     cached: Annotated[
         bool, typer.Option("--cached", help="take the result of the very same run where there is one")
@@ -115,12 +125,15 @@ def sim(
         except run.CannotRun as why:
             _end(Failed(why))
         return
-    if bool(command) == bool(workload):
+    words = tuple(command or ())
+    if not workload and not words:
         _end(Failed("name either --workload or, after --, a program and its arguments"))
+    if workload and words and not words[0].startswith("-"):
+        _end(Failed(f"--workload {workload} is the program: after -- are options of its own, which {words[0]} is not"))
     asked = Asked(
         allocator,
         workload,
-        tuple(command or ()),
+        () if workload else words,
         machine,
         hardware,
         tuple(settings or ()),
@@ -128,6 +141,8 @@ def sim(
         seed,
         scale,
         stdin,
+        roi,
+        words if workload else (),
     )
     scratch = scratch_folder()
     try:

@@ -38,7 +38,7 @@ def for_threads(threads: int) -> str:
 
 
 def find(name: str, scratch: Path) -> Path:
-    """The file of a preset, or a file by its path."""
+    """The file of a preset, or a file by its path, from this folder or from the repository's."""
     if name == HOST:
         file = scratch / "host.toml"
         file.write_text(host.machine())
@@ -46,8 +46,9 @@ def find(name: str, scratch: Path) -> Path:
     preset = PRESETS / f"{name}.toml"
     if preset.is_file():
         return preset
-    if Path(name).is_file():
-        return Path(name).resolve()  # the run may be in another folder
+    for file in (Path(name), paths.ROOT / name):
+        if file.is_file():
+            return file.resolve()  # the run may be in another folder
     raise UnknownMachine(f"no machine is called {name}, and there is no such file; presets: {', '.join(presets())}")
 
 

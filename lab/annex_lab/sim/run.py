@@ -63,6 +63,7 @@ class Guest:
     stdin: Path | None = None
     cwd: Path | None = None
     told_clock: bool = True  # it finds a file that says how fast the time stamp counter is
+    roi: bool = False  # only its regions of interest (annex/region.h) are timed and counted
 
 
 @functools.cache
@@ -121,6 +122,7 @@ def run(
         "progress": progress_write,
         "control": control_read,
         **({"lockstep": 1} if lock_step else {}),
+        **({"roi": 1} if guest.roi else {}),
     }
     plugin = ",".join([str(build.plugin), *(f"{name}={value}" for name, value in options.items())])
     argv = [binary, "-plugin", plugin, "-cpu", CPU, *ADDRESSES, "-seed", str(seed)]

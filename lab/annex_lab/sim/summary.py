@@ -164,6 +164,16 @@ def _ending(ended: str) -> str:
     return ENDINGS.get(ended, ended)
 
 
+def _left_out(region: dict, results: dict) -> str:
+    left, many = region["instructions_left_out"], region["regions"]
+    what = "The region of interest alone" if many == 1 else f"{many:,} regions of interest alone"
+    share = _per_cent(results["instructions"], results["instructions"] + left["before"] + left["after"])
+    return (
+        f"{what}, {share} of the instructions: {left['before']:,} before and {left['after']:,} after are in no number "
+        "but the peak."
+    )
+
+
 def show(console: Console, results: dict) -> None:
     machine = results["machine"]
     cycles, worked = results["cycles"], results["busy_cycles"]
@@ -175,6 +185,8 @@ def show(console: Console, results: dict) -> None:
     )
     if not results["complete"]:
         console.print(f"[yellow]Not the whole run: {_ending(results['ended'])}[/]")
+    if region := results.get("region"):
+        console.print(_left_out(region, results))
     if forks := results["system_calls"]["forks"]:
         console.print(f"[yellow]{forks} forked process{'es' if forks > 1 else ''} ran on, not simulated.[/]")
     console.print()

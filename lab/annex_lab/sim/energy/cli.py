@@ -1,21 +1,23 @@
 """The command annex-lab energy."""
 
 import json
+import shlex
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from annex_lab.sim import summary
-from annex_lab.sim.energy import arrays, model
+from annex_lab.sim.energy import arrays, model, shown
 from annex_lab.sim.energy.parameters import Drawn, Estimate, Quantity, UnknownParameter, draw, estimate, parameters
+from annex_lab.sim.energy.shown import CHIP, WHOLE
 
 FORMAT = "annex-energy 1"
-CHIP, WHOLE = "chip", "chip and memory"
-SAME = ("scale", "requested_threads", "seed")  # else a saving is of two different programs
+LEAST_SPREAD = 0.001  # a parameter that leaves less open than this is not told
+# Else a saving is of two different programs.
+SAME = ("scale", "workload_options", "requested_threads", "seed")
 
 
 class _Unusable(Exception):
@@ -36,6 +38,10 @@ class _Run:
     def name(self) -> str:
         of = self.results
         return f"{self.program}, {of.get('allocator', {}).get('name', '?')}, {of['machine'].get('name', '?')}"
+
+    def asked(self, name: str) -> object:
+        """None where it says nothing of it, as older results do of what is new, or has nothing of it."""
+        return self.results.get(name) or None
 
     def rows(self) -> list[tuple[str, Quantity, Quantity | None]]:
         """What, its energy and its area: by component, and their sums."""
@@ -74,64 +80,22 @@ def savings(base: model.Used, used: model.Used) -> dict[str, Estimate]:
     return {CHIP: estimate(base.chip / used.chip), WHOLE: estimate(base.whole / used.whole)}
 
 
-# --- shown ----------------------------------------------------------------------------------------------------------
-
-
-def _number(value: float, digits: int = 3) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}"
-
-
-def _shown(of: Estimate, scale: float = 1, digits: int = 2) -> str:
-    """The ends of the interval with so many digits."""
-    low, high = (_number(end * scale, digits) for end in (of.low, of.high))
-    return f"{_number(of.value * scale)} \\[{low}, {high}]"
-
-
-def _details(run: _Run) -> Table:
-    table = summary.table_of("", "mJ", "share", "W", "mm2", gap=1)
-    for name, energy, area in run.rows():
-        share = estimate(energy / run.used.chip).value
-        table.add_row(
-            name,
-            _shown(estimate(energy), 1e3),
-            "" if name in (CHIP, WHOLE, model.MEMORY) else f"{100 * share:.2f} %",
-            _number(estimate(energy / run.used.seconds).value),
-            "" if area is None else _shown(estimate(area)),
-            style="bold" if name in (CHIP, WHOLE) else "",
-        )
-    return table
-
-
-def _compared(base: _Run, runs: list[_Run]) -> Table:
-    table = summary.table_of("base / this", "time", "energy: chip", WHOLE, "power: chip", gap=1)
-    for run in runs:
-        found = savings(base.used, run.used)
-        power = estimate((base.used.chip / base.used.seconds) / (run.used.chip / run.used.seconds))
-        time = base.used.seconds / run.used.seconds
-        table.add_row(
-            run.file.stem, f"{time:.3f}", *(_shown(of, digits=3) for of in (found[CHIP], found[WHOLE], power))
-        )
-    return table
-
-
-def _by_parameter(base: dict, used: dict, fixed: dict[str, float]) -> list[tuple[str, Estimate]]:
+def _by_parameter(base: dict, used: dict, fixed: dict[str, float]) -> list[dict]:
     """The chip's saving where only one parameter is drawn, and the others are nominal: widest interval first."""
     nominal = {name: of.value for name, of in parameters().items()} | fixed
     found = []
     for name in parameters().keys() - fixed.keys():
         drawn = draw({other: value for other, value in nominal.items() if other != name})
-        found.append((name, savings(model.of(base, drawn), model.of(used, drawn))[CHIP]))
-    return sorted(found, key=lambda one: (one[1].low - one[1].high, one[0]))
-
-
-def _moved(found: list[tuple[str, Estimate]]) -> Table:
-    table = summary.table_of("one parameter alone", "range", "energy: chip", gap=1)
-    for name, saved in found:
-        if saved.high - saved.low < 0.001 * saved.value:
-            break
-        of = parameters()[name]
-        table.add_row(name, f"{of.low:g} to {of.high:g} {of.unit}", _shown(saved, digits=3))
-    return table
+        saved = savings(model.of(base, drawn), model.of(used, drawn))[CHIP]
+        if saved.high - saved.low >= LEAST_SPREAD * saved.value:
+            found.append((name, saved))
+    found.sort(key=lambda one: (one[1].low - one[1].high, one[0]))
+    known = parameters()
+    return [
+        {"name": name, "low": known[name].low, "high": known[name].high, "unit": known[name].unit}
+        | {"saving": asdict(saved)}
+        for name, saved in found
+    ]
 
 
 def _warnings(base: _Run | None, runs: list[_Run]) -> list[str]:
@@ -142,7 +106,7 @@ def _warnings(base: _Run | None, runs: list[_Run]) -> list[str]:
         if base is None:
             continue
         differing = [
-            name.removeprefix("requested_") for name in SAME if run.results.get(name) != base.results.get(name)
+            name.removeprefix("requested_").replace("_", " ") for name in SAME if run.asked(name) != base.asked(name)
         ]
         if run.program != base.program:
             differing.insert(0, "program")
@@ -151,7 +115,7 @@ def _warnings(base: _Run | None, runs: list[_Run]) -> list[str]:
     return found
 
 
-def _as_json(base: _Run | None, runs: list[_Run], fixed: dict[str, float]) -> dict:
+def _as_json(base: _Run | None, runs: list[_Run], fixed: dict[str, float], by_parameter: bool) -> dict:
     def one(run: _Run) -> dict:
         seconds = run.used.seconds
         about = {name: run.results.get(name) for name in ("workload", "scale", "seed", "simulator")}
@@ -167,12 +131,17 @@ def _as_json(base: _Run | None, runs: list[_Run], fixed: dict[str, float]) -> di
             "power_w": {name: asdict(estimate(energy / seconds)) for name, energy, _ in run.rows()},
             "area_mm2": {name: asdict(estimate(area)) for name, _, area in run.rows() if area is not None},
         }
-        if base:
+        if base and run is not base:
+            power = (base.used.chip / base.used.seconds) / (run.used.chip / seconds)
             document["saving"] = {name: asdict(of) for name, of in savings(base.used, run.used).items()}
+            document["saving_of_power"] = asdict(estimate(power))
+            if by_parameter:
+                document["by_parameter"] = _by_parameter(base.results, run.results, fixed)
         return document
 
     return {
         "format": FORMAT,
+        "made_by": shlex.join(["annex-lab", *sys.argv[1:]]),
         "set": fixed,
         "base": one(base) if base else None,
         "runs": [one(run) for run in runs],
@@ -214,16 +183,7 @@ def energy(
         raise typer.Exit(2) from None
     for warning in _warnings(base, runs):
         console.print(f"annex-lab energy: {warning}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    document = _as_json(base, runs, fixed, by_parameter)
     if json_file:
-        json_file.write_text(json.dumps(_as_json(base, runs, fixed), indent=1) + "\n")
-    out = Console(soft_wrap=True)
-    for run in [*([base] if base else []), *runs]:
-        out.print(f"[bold]{run.name}[/]: {1e3 * run.used.seconds:.3f} ms", highlight=False)
-        out.print(_details(run))
-        out.print()
-    if base:
-        out.print(_compared(base, runs))
-    for run in runs if base and by_parameter else []:
-        out.print()
-        out.print(f"[bold]{run.file.stem}[/]", highlight=False)
-        out.print(_moved(_by_parameter(base.results, run.results, fixed)))
+        json_file.write_text(json.dumps(document, indent=1) + "\n")
+    Console(soft_wrap=True).print(shown.document(document), highlight=False)

@@ -4,6 +4,7 @@ What has no answer raises Wrong: a page is not to be made of it.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,12 +31,12 @@ class Data:
         self.name = name
         self.cells = read_csv(file)
         self._at = {(cell.panel, cell.row, cell.series): cell for cell in self.cells}
-        self._made_by = re.search(r"^Made by: `(.*)`$", file.with_suffix(".md").read_text(), re.MULTILINE)[1]
+        self.made_by = re.search(r"^Made by: `(.*)`$", file.with_suffix(".md").read_text(), re.MULTILINE)[1]
 
     @property
     def seeds(self) -> int:
         """Of each run, by the command that made it."""
-        said = re.search(r"--seeds (\S+)", self._made_by)
+        said = re.search(r"--seeds (\S+)", self.made_by)
         return len(said[1].split(",")) if said else len(Choice({}, ()).seeds)
 
     def __call__(self, panel: str, row: object, series: str) -> Cell:
@@ -43,6 +44,9 @@ class Data:
         if cell is None or cell.ours is None:
             raise Wrong(f"{self.name} has no number at {panel!r}, {row!r}, {series!r}")
         return cell
+
+    def has(self, panel: str, row: object, series: str) -> bool:
+        return (panel, str(row), series) in self._at
 
     def workloads(self, panel: str, series: str) -> list[Cell]:
         """A column without its mean."""
@@ -71,12 +75,23 @@ class Data:
         """Workloads with a number above its bound."""
         return list(dict.fromkeys(cell.row for cell in self.cells if cell.flag == ABOVE))
 
+    def above_in(self) -> list[str]:
+        """The panels with such a number."""
+        return list(dict.fromkeys(cell.panel for cell in self.cells if cell.flag == ABOVE))
+
     def _means(self, series: tuple[str, ...]) -> list[Cell]:
         return [cell for cell in self.cells if cell.row == MEAN and (cell.series in series or not series)]
+
+    def means_ending(self, panels: str, series: str) -> list[Cell]:
+        """In each panel whose name ends so."""
+        return [cell for cell in self._means((series,)) if cell.panel.endswith(panels)]
 
     def none_above(self, *series: str) -> bool:
         """Whether no mean is above one beyond its interval; `series`: of these, or of all."""
         return all(cell.low_95 <= 1 for cell in self._means(series))
+
+    def none_below(self, *series: str) -> bool:
+        return all(cell.high_95 >= 1 for cell in self._means(series))
 
     def all_below(self, *series: str) -> bool:
         return all(cell.high_95 < 1 for cell in self._means(series))
@@ -106,8 +121,49 @@ class Data:
     def highest(self, panel: str, series: str, count: int) -> list[str]:
         return self.lowest(panel, series, len(self.workloads(panel, series)))[::-1][:count]
 
+    def most(self, panel: str, series: str) -> float:
+        return max(cell.ours for cell in self.workloads(panel, series))
+
+    def row_most(self, panel: str, row: object) -> float:
+        return max(cell.ours for cell in self.cells if (cell.panel, cell.row) == (panel, str(row)))
+
+    def least_of(self, panel: str, row: str) -> float:
+        return min(cell.ours for cell in self.cells if (cell.panel, cell.row) == (panel, row))
+
     def above_one(self, panel: str, series: str) -> int:
         return sum(cell.ours > 1 for cell in self.workloads(panel, series))
+
+    def faster(self, panel: str, series: str, by: float = 0.0) -> list[str]:
+        """The workloads whose ratio is above one by more than so much."""
+        return [cell.row for cell in self.workloads(panel, series) if cell.ours > 1 + by]
+
+    def slower(self, panel: str, series: str, by: float = 0.0) -> list[str]:
+        return [cell.row for cell in self.workloads(panel, series) if cell.ours < 1 - by]
+
+    def faster_in_paper(self, panel: str, series: str) -> bool:
+        """Whether the paper has all above one."""
+        return all(cell.paper > 1 for cell in self.workloads(panel, series))
+
+    def _by_panel(self, row: str, series: str) -> list[Cell]:
+        """A row where panels are workloads, and their mean is one, too."""
+        return [cell for cell in self.cells if (cell.row, cell.series) == (row, series) and cell.panel not in MEANS]
+
+    def farthest(self, row: str, series: str) -> Cell:
+        """Of those the one whose ratio is the farthest from one."""
+        return max(self._by_panel(row, series), key=lambda cell: abs(math.log(cell.ours)))
+
+    def raised(self, row: str, series: str, by: float) -> int:
+        """How many of those are above one by more than so much."""
+        return sum(cell.ours > 1 + by for cell in self._by_panel(row, series))
+
+    def largest_means(self, rows: Iterable[str]) -> dict[str, float]:
+        """Of rows in the panel of means: by series the largest."""
+        there = [cell for cell in self.cells if cell.panel == MEAN and cell.row in rows]
+        return {name: max(cell.ours for cell in there if cell.series == name) for name in {c.series for c in there}}
+
+    def moved(self, panel: str) -> float:
+        """How far the ratio of a panel that is the farthest from one is from it."""
+        return max(abs(cell.ours - 1) for cell in self.cells if cell.panel == panel)
 
     def rows(self, panel: str) -> list[str]:
         return list(dict.fromkeys(cell.row for cell in self.cells if cell.panel == panel))
@@ -143,6 +199,11 @@ class Data:
     def across(self, panel: str, series: str) -> list[Cell]:
         """All rows of a series."""
         return [cell for cell in self.cells if (cell.panel, cell.series) == (panel, series)]
+
+    def across_apart(self, panel: str, series: str) -> float:
+        """How far the numbers of a series are apart."""
+        numbers = [cell.ours for cell in self.across(panel, series)]
+        return max(numbers) - min(numbers)
 
     def falls(self, panel: str, series: Iterable[str]) -> bool:
         """Whether each row is below the one before it."""

@@ -173,7 +173,14 @@ Rounds = Annotated[int, typer.Option(min=1, help="of what is measured on this ma
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be run, and end")]
 
 
-def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_factor: float, rounds: int) -> Choice:
+def choice_of(
+    paper: Paper,
+    allocators: str = "",
+    workloads: str = "",
+    seeds: str = "1,2,3",
+    scale_factor: float = 1.0,
+    rounds: int = 5,
+) -> Choice:
     for name in _split(allocators):
         try:
             known.find(name)
@@ -189,6 +196,7 @@ def _choice(paper: Paper, allocators: str, workloads: str, seeds: str, scale_fac
         scale_factor,
         rounds,
         asked_for=bool(_split(allocators)),
+        sizes=paper.sizes,
     )
 
 
@@ -263,7 +271,7 @@ def _command(paper: Paper) -> Callable[..., None]:
         dry_run: DryRun = False,
     ) -> None:
         chosen = _of_names(names or [], paper.figures)
-        choice = _choice(paper, allocators, workloads, seeds, scale_factor, rounds)
+        choice = choice_of(paper, allocators, workloads, seeds, scale_factor, rounds)
         if not _do([Work(paper, chosen, choice, out)], list_, jobs, dry_run):
             raise typer.Exit(1)
 
@@ -290,7 +298,7 @@ def every_paper(
     Exit status: 1 where a number is missing (the tables say which and why), 2 for wrong usage, 130 after Ctrl-C.
     """
     works = [
-        Work(paper, paper.figures, _choice(paper, "", "", seeds, scale_factor, rounds), out / paper.name)
+        Work(paper, paper.figures, choice_of(paper, "", "", seeds, scale_factor, rounds), out / paper.name)
         for paper in PAPERS
     ]
     whole = _do(works, list_, jobs, dry_run)

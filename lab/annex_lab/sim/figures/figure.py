@@ -25,6 +25,7 @@ class Choice:
     rounds: int = 5  # of what is measured on this machine
     other_work: Mapping[str, int] = field(default_factory=dict)  # by workload, in instructions: program.work
     asked_for: bool = False  # these allocators; else they are the paper's
+    sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by workload, where they are not its own
 
     def of(self, workloads: Iterable[str]) -> list[str]:
         return [name for name in workloads if not self.workloads or name in self.workloads]
@@ -38,7 +39,8 @@ class Choice:
         scale = max(LEAST_SCALE, self.scales[workload] * self.scale_factor)
         if self.other_work.get(workload):
             settings = (*settings, f"program.work={self.other_work[workload]}")
-        return Spec(workload, allocator, threads, seed, scale, machines.for_threads(threads), hardware, settings)
+        machine, sizes = machines.for_threads(threads), self.sizes.get(workload, ())
+        return Spec(workload, allocator, threads, seed, scale, machine, hardware, settings, sizes)
 
     def maker(
         self, allocator: str, threads: int, hardware: str = "", settings: tuple[str, ...] = ()
@@ -84,6 +86,7 @@ class Paper:
     figures: list[Figure]
     scales: dict[str, float]  # how much of each workload is simulated
     allocators: tuple[str, ...]  # that it is about, where others can be asked for
+    sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of workloads, where they are not their own
 
     def heading(self, figure: Figure) -> str:
         named = f"{self.title}'s {figure.called}" if figure.kind else f"Beside {self.title}'s figures"

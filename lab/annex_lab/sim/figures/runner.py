@@ -62,7 +62,8 @@ def _one(spec: Spec, parts: Parts, processes: _Processes) -> Spec:
         asked.write(earlier, unfinished)
         unfinished.replace(file)
         return spec
-    command = [sys.executable, "-m", "annex_lab.cli", *spec.arguments, "--json", str(unfinished)]
+    name, *arguments = spec.arguments  # which may end with the workload's own
+    command = [sys.executable, "-m", "annex_lab.cli", name, "--json", str(unfinished), *arguments]
     status = processes.run(command, log)
     if status is None:
         unfinished.unlink(missing_ok=True)

@@ -20,12 +20,14 @@ class Spec:
     machine: str
     hardware: str = ""
     settings: tuple[str, ...] = ()  # as of --set
+    options: tuple[str, ...] = ()  # of the workload: sizes other than its own, each one word, --vertices=4096
 
     @property
     def part(self) -> str:
         """The file of its result, below the folder of parts: two runs that differ in anything have two files."""
         where = "+".join([self.machine, *filter(None, [self.hardware]), *self.settings])
-        return f"{self.workload}/{self.allocator}/{where}/{self.threads}t-seed{self.seed}-scale{self.scale:g}.json"
+        what = f"{self.threads}t-seed{self.seed}-scale{self.scale:g}{''.join(self.options)}"
+        return f"{self.workload}/{self.allocator}/{where}/{what}.json"
 
     @property
     def asked(self) -> Asked:
@@ -38,6 +40,7 @@ class Spec:
             threads=self.threads,
             seed=self.seed,
             scale=self.scale,
+            options=self.options,
         )
 
     @property
@@ -47,7 +50,8 @@ class Spec:
         words += ["--threads", str(self.threads), "--seed", str(self.seed), "--scale", f"{self.scale:g}"]
         words += ["--machine", self.machine]
         words += ["--hardware", self.hardware] if self.hardware else []
-        return [*words, *(word for setting in self.settings for word in ("--set", setting))]
+        words += [word for setting in self.settings for word in ("--set", setting)]
+        return [*words, "--", *self.options] if self.options else words
 
     @property
     def weight(self) -> float:

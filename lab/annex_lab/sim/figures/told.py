@@ -11,13 +11,19 @@ A template asks for a figure's CSV, `{% set rung = data("speedmalloc/17") %}`, a
     paper     1.75            the paper's number
     bound     1.27            the same where calls cost nothing beside the signals
 
+`energy("mstress")` is what annex-lab energy wrote into campaigns/energy/mstress.json: `estimate` writes one of its
+values with the interval, `energy_tables` all of it as the command shows it; `parameter("support.power")` is one of the
+model's.
+
 Words hang on numbers, too: `{{ "none is above one" | where(condition) }}` is the words, or an error where the data says
 otherwise. What a template types out though it looks like a measurement (versions, sections, scales, numbers of a paper
-that no figure has) it names in a comment, `{# typed: 0.7.6 6.1.3 #}`; any other decimal is an error.
+that no figure has) it names in a comment, `{# typed: 0.7.6 6.1.3 #}`; any other decimal is an error. So it is in a page
+of GUARDED that needs no template, as it has no measurement: there the comment is HTML's, `<!-- typed: 5.1.1 -->`.
 """
 
 import difflib
 import functools
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -25,6 +31,8 @@ from pathlib import Path
 import jinja2
 
 from annex_lab import stats
+from annex_lab.sim.energy import shown
+from annex_lab.sim.energy.parameters import Estimate, Parameter, parameters
 from annex_lab.sim.figures.campaign_data import Data, Wrong
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.exgen.claims import ALONE
@@ -33,9 +41,13 @@ from annex_lab.sim.figures.write import number
 
 ENDING = ".md.j2"
 MADE = "<!-- Made by `annex-lab figures pages --write` from {name} and campaigns/: change those. -->\n\n"
-_TYPED = re.compile(r"\{#-?\s*typed:(.*?)-?#\}", re.DOTALL)
+# Pages whose numbers are made of data, all of them: one that has no template may type no decimal either.
+GUARDED = ("findings.md", "figures.md", "hardware-*.md", "simulator-table3.md")
+_TYPED = re.compile(r"(?:\{#-?|<!--)\s*typed:(.*?)(?:-?#\}|-->)", re.DOTALL)
 # What is no text: expressions, statements, comments, code, and the targets of links.
-_NO_TEXT = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|^ {4}[^\n]*$|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+_NO_TEXT = re.compile(
+    r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<!--.*?-->|^ {4}[^\n]*$|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE
+)
 _DECIMAL = re.compile(r"(?<![\w.])\d+(?:\.\d+)+")
 
 
@@ -117,6 +129,17 @@ def where(words: str, condition: bool) -> str:
     return words
 
 
+def estimate(of: dict, scale: float = 1, digits: int = 2) -> str:
+    """A number of annex-lab energy's, with what the model's parameters leave open; its ends with so many digits."""
+    return shown.with_interval(Estimate(**of), scale, digits)
+
+
+def parameter(name: str) -> Parameter:
+    if name not in parameters():
+        raise Wrong(f"the energy model has no parameter called {name}")
+    return parameters()[name]
+
+
 def geomean(values: Iterable[float]) -> float:
     return stats.geometric_mean(list(values))
 
@@ -142,6 +165,8 @@ def environment(docs: Path) -> jinja2.Environment:
             "beside_paper": beside_paper,
             "span_percent": span_percent,
             "where": where,
+            "estimate": estimate,
+            "energy_tables": shown.as_text,
         },
         **{what: _of(what) for what in ("paper", "bound")},
     }
@@ -150,8 +175,17 @@ def environment(docs: Path) -> jinja2.Environment:
     def data(name: str) -> Data:
         return Data(name, docs / "campaigns" / f"{name}.csv")
 
+    @functools.cache
+    def energy(name: str) -> dict:
+        file = docs / "campaigns" / "energy" / f"{name}.json"
+        if not file.is_file():
+            raise Wrong(f"there is no estimate of energy called {name}")
+        return json.loads(file.read_text())
+
     made.globals |= {
         "data": data,
+        "energy": energy,
+        "parameter": parameter,
         "mean": MEAN,
         "average": AVERAGE,
         "geomean": geomean,
@@ -168,11 +202,17 @@ def typed_numbers(template: str) -> list[str]:
     return [found for found in _DECIMAL.findall(_NO_TEXT.sub(" ", template)) if found not in owned]
 
 
+def refuse_typed(file: Path) -> str:
+    """Its text; raises Wrong."""
+    text = file.read_text()
+    if typed := typed_numbers(text):
+        raise Wrong(f"{file.name} types {', '.join(dict.fromkeys(typed))}, which must come from data")
+    return text
+
+
 def render(template: Path) -> str:
     """The page; raises Wrong."""
-    text = template.read_text()
-    if typed := typed_numbers(text):
-        raise Wrong(f"{template.name} types {', '.join(dict.fromkeys(typed))}, which must come from data")
+    text = refuse_typed(template)
     try:
         page = environment(template.parent).from_string(text).render()
     except (Wrong, jinja2.TemplateError) as why:
@@ -181,9 +221,20 @@ def render(template: Path) -> str:
     return f"{heading}\n\n{MADE.format(name=template.name)}{rest.lstrip(chr(10))}"
 
 
+def without_template(docs: Path) -> list[Path]:
+    """Of GUARDED."""
+    pages = sorted(file for pattern in GUARDED for file in docs.glob(pattern))
+    return [file for file in pages if not file.with_suffix(ENDING).exists()]
+
+
 def differences(docs: Path, write: bool = False) -> list[str]:
     """What is wrong with the pages, in lines; written, those that differ are made anew."""
     found = []
+    for page in without_template(docs):
+        try:
+            refuse_typed(page)
+        except Wrong as why:
+            found.append(str(why))
     for template in sorted(docs.glob(f"*{ENDING}")):
         page = template.with_name(template.name.removesuffix(ENDING) + ".md")
         try:

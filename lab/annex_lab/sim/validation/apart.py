@@ -16,11 +16,12 @@ def _standard(validator: Validator) -> int:
 
 QUANTA = (100, 250, 500, 1000)
 QUANTUM_BOUND = 0.1  # of its cycles, from the shortest's
+# How much of a workload, how large its structures are, under which allocator.
 QUANTUM_RUNS = (
-    ("mstress", 0.001, "annex"),
-    ("xmalloc", 0.001, "tcmalloc"),
-    ("sh6bench", 0.001, "tcmalloc"),
-    ("cache-scratch", 0.0001, "tcmalloc"),
+    ("mstress", 1, ("--items=200",), "annex"),
+    ("xmalloc", 0.016, ("--batch=256", "--queue=16"), "tcmalloc"),
+    ("sh6bench", 0.001, (), "tcmalloc"),
+    ("cache-scratch", 0.0001, (), "tcmalloc"),
 )
 
 
@@ -39,8 +40,8 @@ def by_quantum(validator: Validator) -> Section:
         quantum: validator.machine(f"quantum-{quantum}", f'base = "{MACHINE}"\nquantum = {quantum}\n')
         for quantum in QUANTA
     }
-    for name, scale, allocator in QUANTUM_RUNS:
-        who = validator.workload(name, scale, THREADS)
+    for name, scale, sizes, allocator in QUANTUM_RUNS:
+        who = validator.workload(name, scale, THREADS, sizes)
         of_each = validator.each_with_seeds(
             lambda quantum, seed, who=who, allocator=allocator: validator.simulate(
                 who, machine_of[quantum], allocator, seed=seed
@@ -67,12 +68,12 @@ LOCK_STEP_BOUND = 0.03
 # Long enough that most cycles of the cores are the threads' own work and not the start; in lock-step two million
 # instructions are simulated a second.
 LOCK_STEP_RUNS = (
-    ("mstress", 3e-4, "annex"),
-    ("xmalloc", 1e-3, "mimalloc3"),
-    ("sh6bench", 5e-4, "gperftools"),
-    ("cache-scratch", 1e-4, "gperftools"),
-    ("larson", 1e-4, "mimalloc3"),
-    ("sh8bench", 1e-3, "mimalloc3"),
+    ("mstress", 1, ("--items=60",), "annex"),
+    ("xmalloc", 0.016, ("--batch=256", "--queue=16"), "mimalloc3"),
+    ("sh6bench", 5e-4, (), "gperftools"),
+    ("cache-scratch", 1e-4, (), "gperftools"),
+    ("larson", 1e-4, ("--slots=70",), "mimalloc3"),
+    ("sh8bench", 1e-3, (), "mimalloc3"),
 )
 POLLING = ("poll-loop", 200)  # the kernel, and its rounds
 
@@ -88,7 +89,8 @@ def against_lock_step(validator: Validator) -> Section:
         ["program", "allocator", "instructions", "cycles", "in lock-step", "", ""],
     )
     runs: list[tuple[str, str, run.Guest]] = [
-        (name, allocator, validator.workload(name, scale, THREADS)) for name, scale, allocator in LOCK_STEP_RUNS
+        (name, allocator, validator.workload(name, scale, THREADS, sizes))
+        for name, scale, sizes, allocator in LOCK_STEP_RUNS
     ]
     kernel, rounds = POLLING
     runs.append((kernel, "glibc", validator.kernel(kernel, rounds, THREADS)))

@@ -10,7 +10,14 @@ from annex_lab.sim.validation.section import Section
 from annex_lab.sim.validation.validator import PLAIN_STRINGS, Validator
 
 CACHES = (("I1", "l1i"), ("D1", "l1d"), ("LL", "llc"))
-PROGRAMS = (("espresso", 0.02), ("strings", 0.005), ("hashmap", 0.02), ("bintree", 0.01), ("gauss", 0.01))
+# How much of a workload, and how large its structures are.
+PROGRAMS = (
+    ("espresso", 0.02, ()),
+    ("strings", 0.005, ()),
+    ("hashmap", 1, ("--entries=30000",)),
+    ("bintree", 0.01, ()),
+    ("gauss", 0.01, ()),
+)
 
 
 def _cachegrind(who: run.Guest, machine: dict, folder: Path) -> dict[str, int]:
@@ -50,8 +57,8 @@ def of_counts(validator: Validator) -> Section:
         ],
     )
     machine = validator.machine("counted", 'base = "speedmalloc-1"\n[pages]\nclearing = "none"\n')
-    for name, scale in PROGRAMS:
-        who = validator.workload(name, scale)
+    for name, scale, sizes in PROGRAMS:
+        who = validator.workload(name, scale, sizes=sizes)
         ours = validator.simulate(who, machine, env=PLAIN_STRINGS)
         theirs = _cachegrind(who, ours["machine"], validator.scratch)
         l1d = ours["memory"]["cores"][0]["l1d"]

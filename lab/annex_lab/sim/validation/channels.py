@@ -9,15 +9,16 @@ MACHINE = "speedmalloc-16"
 THREADS = 16
 CHANNELS = (1, 2, 4)
 SLOWER = 0.02  # more channels may not make a program slower by more
+# How much of a workload, how large its structures are, under which allocator.
 RUNS = (
-    ("mstress", 0.002, "jemalloc"),
-    ("mstress", 0.002, "mimalloc3"),
-    ("alloc-test", 0.002, "jemalloc"),
-    ("alloc-test", 0.002, "mimalloc3"),
-    ("xmalloc", 0.002, "mimalloc3"),
-    ("larson", 0.002, "mimalloc3"),
-    ("gap-bfs", 0.02, "jemalloc"),
-    ("nas-dc", 0.006, "jemalloc"),
+    ("mstress", 1, ("--items=400",), "jemalloc"),
+    ("mstress", 1, ("--items=400",), "mimalloc3"),
+    ("alloc-test", 0.002, ("--slots=64000",), "jemalloc"),
+    ("alloc-test", 0.002, ("--slots=64000",), "mimalloc3"),
+    ("xmalloc", 0.032, ("--batch=256", "--queue=16"), "mimalloc3"),
+    ("larson", 0.002, ("--slots=1400",), "mimalloc3"),
+    ("gap-bfs", 1, ("--vertices=1310",), "jemalloc"),
+    ("nas-dc", 1, ("--tuples=1500",), "jemalloc"),
 )
 
 
@@ -39,8 +40,8 @@ def of_channels(validator: Validator) -> Section:
         count: validator.machine(f"channels-{count}", f'base = "{MACHINE}"\n[dram]\nchannels = {count}\n')
         for count in CHANNELS
     }
-    for name, scale, allocator in RUNS:
-        who = validator.workload(name, scale, THREADS)
+    for name, scale, sizes, allocator in RUNS:
+        who = validator.workload(name, scale, THREADS, sizes)
         of_each = validator.each_with_seeds(
             lambda count, seed, who=who, allocator=allocator: validator.simulate(
                 who, files[count], allocator, seed=seed

@@ -7,7 +7,7 @@ from annex_lab.sim import machines, run
 from annex_lab.sim.validation.section import Section
 from annex_lab.sim.validation.validator import Validator
 
-PROGRAMS = ("sh6bench", "mstress")
+PROGRAMS = {"sh6bench": (), "mstress": ("--items=4000",)}  # and how large their structures are
 ALLOCATORS = ("glibc", "jemalloc", "mimalloc3", "annex")
 THREADS = (1, 4, 16)
 SCALE = 0.001
@@ -25,7 +25,11 @@ def of_determinism(validator: Validator) -> Section:
         ["program", "allocator", "threads", "instructions", "statistics", "again", ""],
     )
     whose = [(name, allocator, threads) for name in PROGRAMS for allocator in ALLOCATORS for threads in THREADS]
-    guests = {(name, threads): validator.workload(name, SCALE, threads) for name in PROGRAMS for threads in THREADS}
+    guests = {
+        (name, threads): validator.workload(name, SCALE, threads, sizes)
+        for name, sizes in PROGRAMS.items()
+        for threads in THREADS
+    }
 
     def simulated(one: tuple[str, str, int]) -> dict:
         name, allocator, threads = one

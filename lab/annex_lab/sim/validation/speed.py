@@ -15,7 +15,7 @@ ROUNDS = 5
 MOST_GIB = 2
 # Million instructions a second, at least, by threads.
 LEAST = {1: 40, 16: 25}
-SHORT = (("espresso", 0.055, 1), ("sh6bench", 0.004, 16), ("mstress", 0.004, 16))
+SHORT = (("espresso", 0.055, 1, ()), ("sh6bench", 0.004, 16, ()), ("mstress", 1, 16, ("--items=800",)))
 ESPRESSO = 8.2  # million instructions a thousandth of its work
 
 
@@ -29,8 +29,8 @@ def of_speed(validator: Validator, billions: float) -> Section:
         ["program", "threads", "instructions", "runs", "median", "", "fastest", "", "peak memory"],
     )
 
-    def one(name: str, scale: float, threads: int, runs: int) -> None:
-        who = validator.workload(name, scale, threads)
+    def one(name: str, scale: float, threads: int, sizes: tuple[str, ...], runs: int) -> None:
+        who = validator.workload(name, scale, threads, sizes)
         results = [validator.simulate(who, machines.for_threads(threads), ALLOCATOR) for _ in range(runs)]
         peak = max(result["host_peak_kib"] for result in results) / 2**20
         speeds = [result["mips"] for result in results]
@@ -42,12 +42,12 @@ def of_speed(validator: Validator, billions: float) -> Section:
         section.verdict(peak < MOST_GIB, f"{name} with {threads}: {peak:.1f} GiB")
         section.rows.append(row)
 
-    name, scale, threads = SHORT[0]
-    one(name, scale, threads, ROUNDS)
+    name, scale, threads, sizes = SHORT[0]
+    one(name, scale, threads, sizes, ROUNDS)
     for share in (0.4, 1.0):
-        one(name, billions * share / ESPRESSO, threads, 1)
-    for name, scale, threads in SHORT[1:]:
-        one(name, scale, threads, ROUNDS)
+        one(name, billions * share / ESPRESSO, threads, sizes, 1)
+    for short in SHORT[1:]:
+        one(*short, ROUNDS)
     return section
 
 
@@ -80,8 +80,8 @@ def against(validator: Validator, plugin: Path, commit: str) -> Section:
         "the machine as its own presets have it.",
         ["program", "threads", "before", "now", "ratios, sorted", "median", ""],
     )
-    for name, scale, threads in SHORT:
-        who = validator.workload(name, scale, threads)
+    for name, scale, threads, sizes in SHORT:
+        who = validator.workload(name, scale, threads, sizes)
         machine = machines.for_threads(threads)
         ratios, speeds = [], []
         for _ in range(ROUNDS):

@@ -33,12 +33,13 @@ class Validator:
         self.scratch = scratch
         self.numbers = itertools.count(1)  # of runs
 
-    def workload(self, name: str, scale: float, threads: int = 1) -> run.Guest:
+    def workload(self, name: str, scale: float, threads: int = 1, sizes: tuple[str, ...] = ()) -> run.Guest:
+        """`sizes`: options of a workload of ours, where a smaller structure does."""
         (program,) = programs.choose("all", [name])
         context = Context(inputs.folder(paths.DATA), self.scratch / "work", native.workloads(), scale, threads)
         context.scratch.mkdir(exist_ok=True)
         program.prepare(context)
-        task = program.run(context)
+        task = program.with_options(sizes).run(context)
         return run.Guest(
             guest.command(task.argv), env=dict(task.env), stdin=task.stdin, cwd=task.cwd or context.scratch
         )

@@ -1,6 +1,6 @@
 """The figures of BatchIt: batches of what a thread has freed of others' slabs, over the same allocator without them."""
 
-from annex_lab.sim.figures.batchit.benchmarks import SCALES
+from annex_lab.sim.figures.batchit.benchmarks import SCALES, SIZES
 from annex_lab.sim.figures.batchit.beside import AMONG_PEERS, COST, OVER_THE_BETTER, SHAPES
 from annex_lab.sim.figures.batchit.effect import ALLOCATORS, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5
 from annex_lab.sim.figures.figure import Paper
@@ -11,4 +11,5 @@ PAPER = Paper(
     [FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, OVER_THE_BETTER, COST, SHAPES, AMONG_PEERS],
     SCALES,
     ALLOCATORS,
+    SIZES,
 )

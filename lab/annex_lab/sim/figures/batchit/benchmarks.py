@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.runs import Spec
+from annex_lab.sim.figures.speedmalloc import common
 
 MANY = 16  # the paper's machine has 72 cores, the largest of SpeedMalloc's 16
 
@@ -37,24 +38,19 @@ SUITE = {
 MESSAGES = {f"msgpass-{pairs}": Benchmark("msgpass", 2 * pairs) for pairs in (1, 2, 3, 4, 8, 16)}
 ALL = SUITE | MESSAGES
 
-# Workload -> the scale of annex-lab sim.
+# Workload -> the scale of annex-lab sim; of those that SpeedMalloc has, as there.
 SCALES = {
-    "alloc-test": 0.001,
-    "cache-scratch": 0.0001,
-    "cfrac": 0.002,
-    "espresso": 0.01,
+    **{name: common.SCALES[name] for name in ("alloc-test", "cache-scratch", "cfrac", "espresso", "larson", "mstress")},
+    **{name: common.SCALES[name] for name in ("sh6bench", "sh8bench", "xmalloc")},
     "glibc-simple": 0.002,
     "glibc-thread": 0.001,
-    "larson": 0.0003,
-    "malloc-large": 0.01,
+    "malloc-large": 0.03,  # 60 blocks, until nearly all of the twenty live
     "mleak": 0.01,
-    "mstress": 0.0005,
-    "rptest": 0.001,
-    "sh6bench": 0.0002,
-    "sh8bench": 0.0002,
-    "xmalloc": 0.0005,
+    "rptest": 0.02,  # 20 stretches of 125 to 500 blocks by a thread
     "msgpass": 0.002,
 }
+# Where a workload has more by itself than mimalloc-bench's program (workloads/sizes.csv).
+SIZES = {**common.SIZES, "rptest": ("--window=1000",)}
 
 
 def asked(choice: Choice, benchmarks: Iterable[str]) -> list[str]:

@@ -18,8 +18,8 @@ MALLOC, ALLOCATOR = "malloc_user_cycles", "allocator_user_cycles"
 
 # Workload -> the scale of annex-lab sim.
 STRIDES = {warm.name_of(name): 0.0002 for name in warm.PAIRS}
-MICRO = STRIDES | {"gauss": 0.002, "gauss-free": 0.002, "antagonist": 0.02}
-MACRO = {"perl-hashes": 0.008, "xalan": 0.004, "xapian": 0.004, "sqlite3": 0.008, "espresso": 0.01, "cfrac": 0.002}
+MICRO = STRIDES | {"gauss": 0.002, "gauss-free": 0.002, "antagonist": 0.02}  # one pass of the last two
+MACRO = {"perl-hashes": 0.008, "xalan": 0.004, "xapian": 0.004, "sqlite3": 0.008, "espresso": 0.01, "cfrac": 0.011}
 SCALES = MICRO | MACRO
 
 
@@ -33,7 +33,8 @@ def maker(
 ) -> Callable[[str, int], Spec]:
     def run(workload: str, seed: int) -> Spec:
         scale = max(LEAST_SCALE, choice.scales[workload] * choice.scale_factor)
-        return Spec(workload, allocator, 1, seed, scale, MACHINE, hardware, settings)
+        sizes = choice.sizes.get(workload, ())
+        return Spec(workload, allocator, 1, seed, scale, MACHINE, hardware, settings, sizes)
 
     return run
 

@@ -14,7 +14,6 @@ from annex_lab.sim.figures.values import MEAN, Column, Results, Value, cells, in
 
 FULL = "gperftools-marked-full"  # peers/full_gperftools.py
 LONGER = 3  # times the work
-NUMBERS = {"cfrac": 0.075}  # a scale of three numbers, as ours is of one, the least
 NARROW = ("core.decode=2", "core.width=2", "core.retire_width=2")  # half of haswell-1's
 KNOWN = {
     ("malloc", "32 entries"): paper.MALLOC,
@@ -50,7 +49,7 @@ EXPERIMENTS = (
 
 
 def _longer(choice: Choice) -> Choice:
-    return replace(choice, scales={name: LONGER * scale for name, scale in choice.scales.items()} | NUMBERS)
+    return replace(choice, scales={name: LONGER * scale for name, scale in choice.scales.items()})
 
 
 def _makers(choice: Choice, of: Experiment) -> dict[str, Callable[[str, int], Spec]]:

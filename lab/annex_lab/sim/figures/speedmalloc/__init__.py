@@ -9,13 +9,14 @@ from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.existing import EXISTING
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
 from annex_lab.sim.figures.speedmalloc.memento import MEMENTO_PLUS
+from annex_lab.sim.figures.speedmalloc.one_change import ONE_CHANGE
 from annex_lab.sim.figures.speedmalloc.queue_order import QUEUE_ORDER
 from annex_lab.sim.figures.speedmalloc.scaling import SCALING
 from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
 from annex_lab.sim.figures.speedmalloc.speedups import FIGURE_8, FIGURE_9
 from annex_lab.sim.figures.speedmalloc.stacked import STACKED
-from annex_lab.sim.figures.speedmalloc.table_3 import TABLE_3
+from annex_lab.sim.figures.speedmalloc.table3 import TABLE_3
 from annex_lab.sim.figures.speedmalloc.variation import FIGURE_1
 from annex_lab.sim.figures.speedmalloc.working_sets import WORKING_SETS
 
@@ -32,6 +33,7 @@ FIGURES = [
     FIGURE_16,
     FIGURE_17,
     TABLE_3,
+    ONE_CHANGE,
     EXISTING,
     DENSITY,
     QUEUE_ORDER,
@@ -43,4 +45,4 @@ FIGURES = [
     WORKING_SETS,
 ]
 
-PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS)
+PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES)

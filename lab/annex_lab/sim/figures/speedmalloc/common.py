@@ -21,23 +21,25 @@ ACCELERATORS = {MEMENTO: "Memento+"}
 BUILT_ATOP = "tcmalloc"
 SIGNALS = ("support_core.service=none",)  # calls cost nothing beside the signals
 
-# Workload -> the scale of annex-lab sim: about as little as still shows the program at work, so that all figures take
-# about an hour on two cores. What queues for a support core is the slowest to simulate, and has the least.
+# Workload -> the scale of annex-lab sim: about as few steps as still show the program at work, in structures as large
+# as the papers'. To build them is most of the graphs' and the cube's instructions, however few searches or views.
 MULTI = {
-    "larson": 0.0003,
-    "xmalloc": 0.0005,
+    "larson": 0.0015,  # 42,000 replacements by a lineage: two threads
+    "xmalloc": 0.0022,  # 16 batches by a producer: more than the queue holds
     "cache-scratch": 0.0001,
     "sh6bench": 0.0002,
     "sh8bench": 0.0002,
-    "mstress": 0.0005,
-    "alloc-test": 0.001,
-    "gap-bfs": 0.01,
-    "gap-bc": 0.01,
-    "nas-dc": 0.002,
+    "mstress": 0.1,  # two waves
+    "alloc-test": 0.002,  # 20,000 steps by a thread, of 16 in 16,384 slots
+    "gap-bfs": 0.0625,  # eight searches
+    "gap-bc": 0.0625,  # one source
+    "nas-dc": 0.0552,  # the seven views below the whole table's
 }
+# Where a workload has more by itself than the papers' program (workloads/sizes.csv).
+SIZES = {"mstress": ("--items=33750",)}
 SINGLE = {
     "espresso": 0.01,
-    "cfrac": 0.002,
+    "cfrac": 0.011,  # five relations
     "redis-replay-lpush": 0.2,
     "redis-replay-rpush": 0.2,
     "redis-replay-lpop": 0.2,
@@ -46,7 +48,7 @@ SINGLE = {
     "redis-replay-spop": 0.2,
 }
 # Real programs of one thread, for the table of every allocator.
-REAL = {"espresso": 0.01, "cfrac": 0.002, "xalan": 0.004, "xapian": 0.004, "perl-hashes": 0.008, "sqlite3": 0.008}
+REAL = {"espresso": 0.01, "cfrac": 0.011, "xalan": 0.004, "xapian": 0.004, "perl-hashes": 0.008, "sqlite3": 0.008}
 SPACED = {spaced.name_of(steps): 0.01 for steps in spaced.STEPS}
 SCALES = REAL | MULTI | SINGLE | SPACED
 

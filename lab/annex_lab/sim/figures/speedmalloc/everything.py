@@ -1,5 +1,7 @@
 """Not in the paper, which could not: every allocator, unmodified, on the support core."""
 
+from dataclasses import replace
+
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
@@ -12,11 +14,11 @@ ALLOCATORS = (
 )
 WORKLOADS = (*MULTI, *REAL)
 THREADS = (1, 4, 16)
-FACTOR = 0.25  # of the other figures' work: there are many runs
+FACTOR = 0.25  # of the other figures' steps: there are many runs
 
 
 def _smaller(choice: Choice) -> Choice:
-    return Choice(choice.scales, choice.allocators, choice.workloads, choice.seeds, choice.scale_factor * FACTOR)
+    return replace(choice, scale_factor=choice.scale_factor * FACTOR)
 
 
 def _runs(choice: Choice) -> list[Spec]:

@@ -50,8 +50,8 @@ TABLE_3 = Figure(
     "table3",
     "Programs of several threads",
     "16 threads. The paper's programs are of its own inputs, on AArch64, under allocators of 2023 or 2024; its "
-    "SpeedMalloc is an allocator of its own, and beside it stands Annex on the support core. Why the orders differ is "
-    "in docs/simulator-table3.md.",
+    "SpeedMalloc is an allocator of its own, and beside it stands Annex on the support core. What was tried to find "
+    "why the orders differ is in docs/simulator-table3.md.",
     _runs,
     _cells,
     unit="speedup over jemalloc, or share",
