@@ -198,15 +198,15 @@ def test_ratios_are_to_the_library_that_ran_there(monkeypatch):
     monkeypatch.setattr(two_threads, "simulated_seconds", lambda v, who, name, machine, seed: seconds.get(name, 3.0))
 
     class Fake:
-        def workload(self, name, scale, threads):
+        def workload(self, name, scale, threads, sizes):
             assert threads == 16
 
         def each(self, simulate, of):
             return [simulate(one) for one in of]
 
-    found = real_cores.simulate(Fake(), "m", real_cores.SCALES)
+    found = real_cores.simulate(Fake(), "m", real_cores.RUNS)
     assert found["mstress"] == {"jemalloc": 1.5, "tcmalloc": 2.5, "mimalloc3": 1.5, "snmalloc": 1.5}
-    assert list(found) == list(real_cores.SCALES)
+    assert list(found) == list(real_cores.RUNS)
 
 
 def test_costs_of_contended_kernels():
