@@ -188,7 +188,7 @@ def test_locked_instructions_that_are_saved_are_of_the_time_in_software():
     assert at(cells, "all cores, of jemalloc's busy cycles", "larson", "jemalloc + support core").ours == 0.05
 
 
-MEMENTO_TIMES = {"": 600, "memento-plus": 400, "memento-plus-pages": 300, "speedmalloc": 200}
+MEMENTO_TIMES = {"": 600, "memento-plus": 400, "mallacc-16k": 480, "memento-plus-pages": 300, "speedmalloc": 200}
 
 
 def test_memento_stands_beside_the_support_core():
@@ -200,7 +200,7 @@ def test_memento_stands_beside_the_support_core():
     assert found.ours == pytest.approx(2) and found.paper == 1.18
     assert at(cells, OVER_HARDWARE, "8", "tcmalloc + Memento+").paper is None
     without = choice(allocators=("jemalloc", "annex"))  # it is built atop TCMalloc
-    assert not [spec for spec in BY_NAME["9"].runs(without) if spec.hardware == "memento-plus"]
+    assert not [spec for spec in BY_NAME["9"].runs(without) if spec.hardware in common.ACCELERATORS]
 
 
 def test_mementos_redis_has_a_mean_of_its_own():
@@ -282,7 +282,8 @@ def lengths(*bins: tuple[int, int, int]) -> list[dict]:
 def part(**more) -> dict:
     """What annex-lab sim --json writes, as far as the figures read it; one main core and a support core."""
     core = {
-        origin: {"miss_stalls": {"inside": 3, "other": 4}, "atomic_cycles": 5} for origin in ("program", "allocator")
+        origin: {"miss_stalls": {"inside": 3, "other": 4}, "atomic_cycles": 5, "cycles": {"unit": 11}}
+        for origin in ("program", "allocator")
     }
     return {
         "complete": True,
@@ -292,11 +293,17 @@ def part(**more) -> dict:
         "cycles": 1000,
         "instructions": 2000,
         "machine": {"thread_cores": 1},
-        "cores": [{**core, "busy_cycles": 900}, {**core, "busy_cycles": 100}],
+        "cores": [
+            {**core, "busy_cycles": 900, "instructions": 1900},
+            {**core, "busy_cycles": 100, "instructions": 100},
+        ],
         "all": {
-            "program": {"cycles": {"dram": 300, "tlb": 40}},
+            "program": {"cycles": {"dram": 300, "tlb": 40, "page_fault": 50, "system_call": 60}},
             "allocator": {
-                "cycles": {"atomic": 6, "coherence": 7, "base": 8, "dram": 20, "tlb": 1},
+                "cycles": {
+                    **{"atomic": 6, "coherence": 7, "base": 8, "dram": 20, "tlb": 1},
+                    **{"page_fault": 3, "system_call": 4},
+                },
                 "instructions": 150,
                 "atomics": 9,
             },
@@ -330,6 +337,8 @@ def test_a_support_core_is_no_main_core():
     assert (found["l2_stalls_main"], found["l2_stalls_all"]) == (14, 28)
     assert (found["atomics_main"], found["atomics_all"]) == (10, 20)
     assert (found["busy_main"], found["busy_all"]) == (900, 1000)
+    assert (found[metrics.MAIN_INSTRUCTIONS], found["instructions"]) == (1900, 2000)
+    assert (found[metrics.UNIT_WAITS], found[metrics.KERNEL_CYCLES]) == (22, 117)
     assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)
     assert found["allocator_synchronization"] == 13
     assert [found[name] for name in ("llc_load_misses", "llc_store_misses", "page_walks", "calls")] == [4, 6, 22, 6]
@@ -341,6 +350,7 @@ def test_time_in_malloc_and_in_the_allocator_is_without_the_kernels(monkeypatch)
     monkeypatch.setattr(metrics, "energy", lambda of: {})
     found = metrics.measure(part(mallacc=MALLACC))
     assert (found["malloc_user_cycles"], found["allocator_user_cycles"]) == (60, 90)
+    assert (found[metrics.CALL_CYCLES], found[metrics.CALL_KERNEL_CYCLES]) == (105, 15)
     assert found["mallacc_lookup_hits"] == 0.75 and found["blocks_asked"] == [1, 3]
     assert found["malloc_lengths"].tolist() == [[14, 2, 26], [40, 1, 34]]
 

@@ -1,0 +1,126 @@
+"""What the papers' texts say beside their numbered figures, and hardware that they set beside theirs."""
+
+import re
+
+import numpy
+import pytest
+from test_figures import BY_NAME, MEMENTO_TIMES, at, choice, results
+
+from annex_lab.sim import machines
+from annex_lab.sim.energy import arrays, units
+from annex_lab.sim.figures import values
+from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.speedmalloc import common, energy, kernel, saved
+from annex_lab.sim.figures.speedmalloc.speedups import OVER_HARDWARE
+from annex_lab.sim.figures.values import MEAN
+
+
+def test_mallacc_of_16_kib_stands_beside_the_support_core_atop_a_tcmalloc_with_markers():
+    asked = choice(workloads=("larson", "xmalloc", "espresso"))
+    by_threads = {}
+    for name in ("8", "9"):
+        runs = [spec for spec in BY_NAME[name].runs(asked) if spec.hardware == common.MALLACC]
+        assert {spec.allocator for spec in runs} == {"gperftools-marked"}
+        by_threads[name] = BY_NAME[name].cells(asked, results(lambda spec: MEMENTO_TIMES[spec.hardware], asked, name))
+    found = at(by_threads["9"], OVER_HARDWARE, "16", "gperftools-marked + Mallacc")
+    assert found.ours == pytest.approx(2.4) and found.paper == 1.23
+    found = at(by_threads["9"], MEAN, "16", "gperftools-marked + Mallacc")
+    assert found.ours == pytest.approx(1.25) and found.paper == round(1.75 / 1.23, 2)
+    found = at(by_threads["8"], OVER_HARDWARE, MEAN, "gperftools-marked + Mallacc")
+    assert found.ours == pytest.approx(2.4) and found.paper == 1.03
+    assert at(by_threads["8"], OVER_HARDWARE, MEAN, "tcmalloc + Memento+").paper is None
+
+
+def test_mallaccs_16_kib_have_as_many_entries_as_fit():
+    (entries,) = re.findall(r"^entries = (\d+)", (machines.HARDWARE / f"{common.MALLACC}.toml").read_text(), re.M)
+    bits_of_an_entry = 152  # Mallacc 6.4
+    assert int(entries) == 16 * 1024 * 8 // bits_of_an_entry
+    searched = arrays.at_least(arrays.CAM, units.CAM_ENTRY_BYTES * int(entries))  # there is an estimate of its energy
+    assert searched.read_pj > arrays.find(arrays.CAM, 1024).read_pj
+
+
+def test_energy_is_held_against_accelerators_with_16_threads():
+    asked = choice(allocators=("tcmalloc", "annex"))
+    taken = {"": 4.0, "memento-plus": 3.0, "mallacc-16k": 5.0, "speedmalloc": 2.0}
+    made = {
+        spec: {"energy_drawn": taken[spec.hardware] * numpy.array([1.0, 1.1])} for spec in BY_NAME["13"].runs(asked)
+    }
+    cells = [
+        cell for cell in BY_NAME["13"].cells(asked, values.Results(made, {})) if cell.panel == energy.OVER_HARDWARE
+    ]
+    assert {(cell.row, cell.series): (round(cell.ours, 6), cell.paper) for cell in cells} == {
+        ("16", "tcmalloc + Memento+"): (1.5, 1.22),
+        ("16", "gperftools-marked + Mallacc"): (2.5, 1.26),
+    }
+
+
+def test_the_parts_of_what_is_saved_add_up():
+    asked = choice(workloads=("larson",), allocators=("jemalloc", "tcmalloc", "annex"))
+
+    def of_both(there: float, here: float):
+        return lambda spec: here if spec.hardware == "speedmalloc" else there
+
+    made = results(
+        of_both(1000, 600),
+        asked,
+        "6.2.2",
+        busy_main=of_both(2000, 1300),
+        l2_stalls_main=of_both(500, 300),
+        atomics_main=of_both(200, 20),
+        unit_main=of_both(0, 100),
+        instructions=lambda spec: (
+            {"jemalloc": 1000, "tcmalloc": 880}.get(spec.allocator, 900) + 50 * bool(spec.hardware)
+        ),
+        instructions_main=lambda spec: 700 if spec.hardware == "speedmalloc" else 875,
+    )
+    cells = BY_NAME["6.2.2"].cells(asked, made)
+
+    def found(panel: str, base: str = "tcmalloc") -> Cell:
+        return at(cells, panel, values.AVERAGE, f"annex + support core, of {base}'s")
+
+    ours = [found(panel).ours for panel in (saved.WHOLE, saved.L2, saved.LOCKED, saved.WAITING, saved.REST)]
+    assert ours == pytest.approx([0.4, 0.1, 0.09, -0.05, 0.26])
+    assert [found(panel).paper for panel in (saved.WHOLE, saved.L2, saved.LOCKED, saved.REST)] == [
+        *(0.1530, 0.0478, 0.1199),
+        None,
+    ]
+    assert found(saved.L2, "tcmalloc + Memento+").paper == 0.0373
+    assert found(saved.LOCKED, "gperftools-marked + Mallacc").paper == 0.1034
+    assert at(cells, saved.L2, values.AVERAGE, "tcmalloc + support core, of tcmalloc's").paper is None
+    fewer = at(cells, saved.FEWER, values.AVERAGE, "tcmalloc")
+    assert fewer.ours == pytest.approx(0.12) and fewer.paper == 0.111
+    main = found("instructions saved, main cores")
+    assert main.ours == pytest.approx(0.2) and main.paper == 0.0497
+
+
+def test_what_remains_of_l2_misses_with_one_thread():
+    asked = choice(workloads=("espresso",))
+    made = results(
+        lambda spec: 1,
+        asked,
+        "6.2.1",
+        l2_stalls_main=lambda spec: 60 if spec.hardware else 80,
+        l2_stalls_all=lambda spec: 90 if spec.hardware else 80,
+    )
+    cells = BY_NAME["6.2.1"].cells(asked, made)
+    found = at(cells, "what remains, main cores", MEAN, "annex + support core / tcmalloc")
+    assert found.ours == pytest.approx(0.75) and found.paper == pytest.approx(1 - 0.1469)
+    assert at(cells, "what remains, all cores", "espresso", "jemalloc + support core / jemalloc").ours == 1.125
+
+
+def test_the_kernels_share_is_of_calls_and_of_the_program():
+    asked = choice(workloads=("larson", "espresso"), allocators=("jemalloc",))
+    made = results(
+        lambda spec: 1,
+        asked,
+        "2.1",
+        allocator_call_cycles=lambda spec: 200,
+        allocator_kernel_cycles=lambda spec: 30,
+        kernel_cycles=lambda spec: 50,
+        busy_all=lambda spec: 1000,
+    )
+    cells = BY_NAME["2.1"].cells(asked, made)
+    for group in ("16 threads", "one thread"):
+        found = at(cells, f"{kernel.OF_ALLOCATOR}, {group}", values.AVERAGE, "jemalloc")
+        assert (found.ours, found.paper, found.paper_from) == (0.15, 0.10, "2.1, less than")
+        assert at(cells, f"{kernel.OF_PROGRAM}, {group}", values.AVERAGE, "jemalloc").ours == 0.05
