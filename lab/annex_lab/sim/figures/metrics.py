@@ -24,6 +24,7 @@ MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "
 FREES = "frees"
 MAIN_INSTRUCTIONS = "instructions_main"
 UNIT_WAITS = "unit_main"
+BUSY_SECONDS = "busy_seconds"
 KERNEL_CYCLES = "kernel_cycles"  # of all cores, in page faults and system calls
 CALL_CYCLES, CALL_KERNEL_CYCLES = "allocator_call_cycles", "allocator_kernel_cycles"  # from calls' entry to return
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
@@ -86,6 +87,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     MAIN_INSTRUCTIONS: _main_instructions,
     UNIT_WAITS: _unit,
     KERNEL_CYCLES: _kernel,
+    BUSY_SECONDS: lambda part: _busy(part, False) / (part["machine"]["ghz"] * 1e9),
     "busy_main": lambda part: _busy(part, True),
     "busy_all": lambda part: _busy(part, False),
     "l2_stalls_main": lambda part: _l2_stalls(part, True),
