@@ -19,6 +19,13 @@ annex_experiment_above(annex-marked-core annex-solo-marked Solo solo_sources ANN
 annex_experiment_above(annex-core annex-unbatched Shared shared_sources ANNEX_UNBATCHED)
 annex_experiment_above(annex-core annex-by-slab Shared shared_sources ANNEX_CHANNEL=BySlab)
 annex_experiment_above(annex-core annex-by-slab-unbatched Shared shared_sources ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
+# The same of the hardened build, whose links are encoded.
+annex_experiment_above(annex-hardened-core annex-hardened-unbatched Hardened hardened_sources ${hardened_definitions} ANNEX_UNBATCHED)
+annex_experiment_above(annex-hardened-core annex-hardened-by-slab Hardened hardened_sources ${hardened_definitions} ANNEX_CHANNEL=BySlab)
+annex_experiment_above(
+  annex-hardened-core annex-hardened-by-slab-unbatched Hardened hardened_sources
+  ${hardened_definitions} ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED
+)
 
 # The hardened build with one measure left out (harden/measures.h): what each costs.
 foreach(measure Canaries Zeroing Checks Quarantine)

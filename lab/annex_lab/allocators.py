@@ -111,6 +111,17 @@ EXPERIMENTS_OF = {
     "annex-by-slab-unbatched": Variant(
         "annex-by-slab-unbatched", {}, "the same without batches: target annex-by-slab-unbatched-shared"
     ),
+    "snmalloc-checks-unbatched": Variant(
+        "snmalloc-checks-unbatched", {}, "snmalloc with every check, built without BatchIt"
+    ),
+    **{
+        name: Variant(name, {}, f"{what}: target {name}-shared")
+        for name, what in {
+            "annex-hardened-unbatched": "hardened Annex without batches",
+            "annex-hardened-by-slab": "hardened Annex with a queue for each slab",
+            "annex-hardened-by-slab-unbatched": "the same without batches",
+        }.items()
+    },
     **OPEN_BATCHES_OF,
     **HARDENED_WITHOUT_OF,
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),

@@ -611,7 +611,7 @@ def test_each_figure_can_be_made(figures, tmp_path, of, figure):
     assert rows and all(row["ours"] for row in rows)
     # Of three figures the papers' texts have no number; of those that are not the papers', some have.
     silent = (of.name, name) in (("speedmalloc", "15"), ("mallacc", "17"), ("nextgen", "3.1.2"))
-    in_text = (figure.kind != "" and not silent) or name in ("memento", "density", "area", "distance")
+    in_text = (figure.kind != "" and not silent) or name in ("memento", "density", "area", "distance", "pairs")
     assert any(row["paper"] for row in rows) == in_text
     assert (tmp_path / f"out/{name}.md").read_text().startswith(f"# {of.heading(figure)}\n")
     assert (tmp_path / f"out/{name}.svg").exists()
