@@ -8,8 +8,10 @@ from test_figures import BY_NAME, MEMENTO_TIMES, at, choice, results
 
 from annex_lab.sim import machines
 from annex_lab.sim.energy import arrays, units
-from annex_lab.sim.figures import values
+from annex_lab.sim.figures import nextgen, values
 from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.figure import Choice
+from annex_lab.sim.figures.nextgen import near_memory, sensitivity
 from annex_lab.sim.figures.speedmalloc import common, energy, kernel, saved
 from annex_lab.sim.figures.speedmalloc.speedups import OVER_HARDWARE
 from annex_lab.sim.figures.values import MEAN
@@ -124,3 +126,44 @@ def test_the_kernels_share_is_of_calls_and_of_the_program():
         found = at(cells, f"{kernel.OF_ALLOCATOR}, {group}", values.AVERAGE, "jemalloc")
         assert (found.ours, found.paper, found.paper_from) == (0.15, 0.10, "2.1, less than")
         assert at(cells, f"{kernel.OF_PROGRAM}, {group}", values.AVERAGE, "jemalloc").ours == 0.05
+
+
+# --- NextGen-Malloc -------------------------------------------------------------------------------------------------
+
+
+def of_nextgen(name: str, asked: Choice, measured) -> list[Cell]:
+    (figure,) = [figure for figure in nextgen.FIGURES if figure.name == name]
+    return figure.cells(asked, values.Results({spec: measured(spec) for spec in figure.runs(asked)}, {}))
+
+
+def test_how_much_hangs_on_the_allocator():
+    times = {"glibc": 172, "tcmalloc": 120, "mimalloc2": 100}
+    asked = Choice(nextgen.PAPER.scales, tuple(times), seeds=(1,))
+
+    def measured(spec) -> dict:
+        slow = 4 if (spec.workload, spec.allocator) == ("xmalloc", "tcmalloc") else 1
+        assert spec.threads == (1 if spec.workload == "xalan" else sensitivity.THREADS)
+        return {"cycles": times[spec.allocator] * slow, "busy_all": 1000, "allocator_cycles": 30}
+
+    cells = of_nextgen("1", asked, measured)
+    found = at(cells, sensitivity.SPEEDUP, "xalan", "mimalloc2")
+    assert (found.ours, found.paper) == (1.72, 1.72)
+    assert at(cells, sensitivity.SPEEDUP, "xalan", "tcmalloc").paper is None
+    found = at(cells, sensitivity.IN_IT, "xalan", "glibc")
+    assert (found.ours, found.paper) == (pytest.approx(0.03), 0.02)
+    found = [at(cells, sensitivity.SPREAD, workload, "time") for workload in ("xmalloc", "cache-scratch")]
+    assert [cell.ours for cell in found] == pytest.approx([4.8, 1.72]) and found[0].paper == 10
+
+
+def test_near_memory_is_of_the_runs_of_speedmallocs_figures():
+    asked = Choice(nextgen.PAPER.scales, ("annex",), ("larson", "xmalloc"), (1,))
+    times = {("", ()): 100, ("speedmalloc", ()): 80, ("near-memory", ()): 125, ("near-memory", common.SIGNALS): 50}
+    elsewhere = set(BY_NAME["9"].runs(choice(allocators=("annex",))))
+
+    def measured(spec) -> dict:
+        assert spec in elsewhere or spec.hardware == "near-memory"
+        return {"cycles": times[spec.hardware, spec.settings]}
+
+    cells = of_nextgen("3.2", asked, measured)
+    panel = "annex: speedup over itself in software"
+    assert [at(cells, panel, MEAN, series).ours for series in near_memory.VARIANTS] == pytest.approx([1.25, 0.8, 2])
