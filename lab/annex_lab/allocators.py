@@ -117,9 +117,10 @@ EXPERIMENTS_OF = {
     **{
         name: Variant(name, {}, f"{what}: target {name}-shared")
         for name, what in {
-            "annex-hardened-unbatched": "hardened Annex without batches",
-            "annex-hardened-by-slab": "hardened Annex with a queue for each slab",
-            "annex-hardened-by-slab-unbatched": "the same without batches",
+            "annex-hardened-near": "hardened Annex with places among the addresses that the simulator has",
+            "annex-hardened-near-unbatched": "the same without batches",
+            "annex-hardened-near-by-slab": "the same with a queue for each slab",
+            "annex-hardened-near-by-slab-unbatched": "the same without batches",
         }.items()
     },
     **OPEN_BATCHES_OF,

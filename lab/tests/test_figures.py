@@ -322,6 +322,9 @@ def part(**more) -> dict:
             "llc": {"misses": {"program": {"load": 1, "store": 2}, "allocator": {"load": 3, "store": 4}}},
             "cores": [
                 {
+                    "l1d": {
+                        "misses": {origin: {"load": 3, "store": 2} for origin in ("program", "allocator", "kernel")}
+                    },
                     "stlb": {"misses": {"program": 5, "allocator": 6}},
                     "coherence": {"transfers": {"program": 7, "allocator": 8, "kernel": 0}},
                 }
@@ -338,6 +341,7 @@ def test_a_support_core_is_no_main_core():
     assert (found["atomics_main"], found["atomics_all"]) == (10, 20)
     assert (found["busy_main"], found["busy_all"]) == (900, 1000)
     assert (found[metrics.MAIN_INSTRUCTIONS], found["instructions"]) == (1900, 2000)
+    assert found[metrics.L1D_MISSES] == 20
     assert found[metrics.BUSY_SECONDS] == pytest.approx(500e-9)
     assert (found[metrics.UNIT_WAITS], found[metrics.KERNEL_CYCLES]) == (22, 117)
     assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)

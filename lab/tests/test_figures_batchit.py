@@ -73,7 +73,7 @@ def test_secure_builds_are_held_against_the_same_without_batches():
     assert FIGURE_2_SECURE is PAPER.figures[2] and FIGURE_2_SECURE.called == "Figure 2-secure"
     runs = {spec.allocator for spec in FIGURE_2_SECURE.runs(asked)}
     assert runs == {
-        f"{name}{end}" for name in ("snmalloc-checks", "annex-hardened") for end in ("", "-unbatched")
+        f"{name}{end}" for name in ("snmalloc-checks", "annex-hardened-near") for end in ("", "-unbatched")
     } and all(allocators.EXPERIMENTS_OF.get(name) for name in runs if name.endswith("-unbatched"))
     found = cells(FIGURE_2_SECURE, asked, with_and_without)
     (snmalloc,) = [
@@ -84,7 +84,7 @@ def test_secure_builds_are_held_against_the_same_without_batches():
     assert snmalloc.ours == pytest.approx(0.8) and snmalloc.paper == pytest.approx(0.853)
     by_slab = FIGURE_3_SECURE.chosen(choice(workloads=("xmalloc", "mstress")))
     found = cells(FIGURE_3_SECURE, by_slab, with_and_without)
-    assert {cell.series for cell in found} == {"annex-hardened-by-slab"}
+    assert {cell.series for cell in found} == {"annex-hardened-near-by-slab"}
     assert at(found, effect.TIME, "mstressN").paper == pytest.approx(1.06)
 
 

@@ -8,8 +8,9 @@ from test_figures import BY_NAME, MEMENTO_TIMES, at, choice, results
 
 from annex_lab.sim import machines
 from annex_lab.sim.energy import arrays, units
-from annex_lab.sim.figures import nextgen, values
+from annex_lab.sim.figures import exgen, nextgen, values
 from annex_lab.sim.figures.cells import Cell
+from annex_lab.sim.figures.exgen import misses
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.nextgen import near_memory, sensitivity
 from annex_lab.sim.figures.speedmalloc import common, energy, kernel, saved
@@ -167,3 +168,26 @@ def test_near_memory_is_of_the_runs_of_speedmallocs_figures():
     cells = of_nextgen("3.2", asked, measured)
     panel = "annex: speedup over itself in software"
     assert [at(cells, panel, MEAN, series).ours for series in near_memory.VARIANTS] == pytest.approx([1.25, 0.8, 2])
+
+
+# --- Exgen-Malloc ---------------------------------------------------------------------------------------------------
+
+
+def test_misses_of_the_flavour_for_one_thread_are_over_each_others():
+    asked = Choice(exgen.PAPER.scales, ("annex-solo", "dlmalloc"), ("espresso", "z3", "larson"), (1, 2))
+    runs = misses.MISSES.runs(asked)
+    assert {(spec.workload, spec.threads, spec.seed) for spec in runs} == {("espresso", 1, 1), ("larson", 1, 1)}
+
+    def measured(spec) -> dict:
+        ours = spec.allocator == "annex-solo"
+        events = {"l1d_misses": 80 if ours else 100, "llc_load_misses": 9, "llc_store_misses": 1 if ours else 31}
+        return {**events, "page_walks": 5, "instructions": 1000}
+
+    cells = misses.MISSES.cells(asked, values.Results({spec: measured(spec) for spec in runs}, {}))
+    assert {cell.panel.partition(",")[0]: cell.ours for cell in cells if cell.row == MEAN} == {
+        "misses of the L1D": pytest.approx(0.8),
+        "misses of the last level": pytest.approx(0.25),
+        "page walks": 1,
+        "instructions": 1,
+    }
+    assert misses.MISSES.runs(Choice(exgen.PAPER.scales, ("dlmalloc",))) == []

@@ -22,6 +22,7 @@ SUPPORT_TRANSFERS = "support_transfers"  # lines that a support core took out of
 MISS_STALLS = "miss_stalls"
 MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 FREES = "frees"
+L1D_MISSES = "l1d_misses"
 MAIN_INSTRUCTIONS = "instructions_main"
 UNIT_WAITS = "unit_main"
 BUSY_SECONDS = "busy_seconds"
@@ -72,6 +73,12 @@ def _llc_misses(part: dict, access: str) -> float:
     return sum(misses[origin][access] for origin in _ORIGINS)
 
 
+def _l1d_misses(part: dict) -> float:
+    """Of demand accesses, without the kernel's clearing of pages."""
+    by_core = (core["l1d"]["misses"] for core in part["memory"]["cores"])
+    return sum(misses[origin][access] for misses in by_core for origin in _ORIGINS for access in ("load", "store"))
+
+
 def _page_walks(part: dict) -> float:
     return sum(sum(core["stlb"]["misses"].values()) for core in part["memory"]["cores"])
 
@@ -104,6 +111,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     ALLOCATOR_TRANSFERS: lambda part: sum(
         core["coherence"]["transfers"]["allocator"] for core in part["memory"]["cores"]
     ),
+    L1D_MISSES: _l1d_misses,
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
     PAGE_WALKS: _page_walks,

@@ -7,9 +7,10 @@ from annex_lab.sim.figures.batchit.benchmarks import SUITE
 from annex_lab.sim.figures.batchit.effect import FIGURE_2, FIGURE_3, TIME, Effect
 from annex_lab.sim.figures.figure import Figure
 
-BY_HEAP, BY_SLAB = ("snmalloc-checks", "annex-hardened"), ("annex-hardened-by-slab",)
+BY_HEAP, BY_SLAB = ("snmalloc-checks", "annex-hardened-near"), ("annex-hardened-near-by-slab",)
 _ANNEX = (
-    "Hardened Annex encodes its links, and holds freed blocks back for a while before it gives them to their owners. "
+    "Hardened Annex encodes its links, and holds freed blocks back for a while before it gives them to their owners; "
+    "near is for the simulator, which has fewer addresses. "
 )
 
 
