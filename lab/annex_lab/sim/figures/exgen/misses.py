@@ -55,7 +55,7 @@ MISSES = Figure(
     "misses",
     "Cache misses and page walks of a flavour for one thread",
     f"Simulated on one of SpeedMalloc's cores: events of {OURS} over those under each, of the whole program; below 1 "
-    "it has fewer. The abstract says that counters attribute its gains to fewer cache misses and to the TLBs, and gives "
+    "it has fewer. The abstract says that counters attribute its gains to fewer cache misses and to TLBs, and gives "
     "no number. Programs as in the claim, shorter, without ghostscript, lua and z3; the first seed.",
     _runs,
     _cells,
