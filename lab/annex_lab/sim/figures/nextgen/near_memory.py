@@ -1,5 +1,9 @@
-"""3.2: the allocator on a small core near memory, beside one among the main cores. The paper has no numbers."""
+"""Where the allocator's core is and how it is asked, simulated: 3.2's core near memory, Pseudo Code 1's flags.
 
+The paper has no numbers of either.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from annex_lab.sim.figures.cells import Cell
@@ -16,23 +20,38 @@ VARIANTS = {
 }
 
 
+FLAGS = {
+    "a number each way": ("ic-malloc", ()),
+    "two flags": ("ic-malloc", ("support_core.flags=two",)),
+    "two flags, set by plain stores": ("ic-malloc", ("support_core.flags=two", "support_core.publish=store")),
+}
+
+
 def _as_elsewhere(choice: Choice) -> Choice:
     """As much work as in SpeedMalloc's figures, whose runs these are."""
     return replace(choice, scales=choice.scales | common.MULTI)
 
 
-def _runs(choice: Choice) -> list[Spec]:
-    asked = _as_elsewhere(choice)
-    return [spec for name in asked.allocators for spec in common.runs_of_variants(asked, name, VARIANTS.values())]
+def _runs(variants: Mapping[str, common.Variant]) -> Callable[[Choice], list[Spec]]:
+    def runs(choice: Choice) -> list[Spec]:
+        asked = _as_elsewhere(choice)
+        return [spec for name in asked.allocators for spec in common.runs_of_variants(asked, name, variants.values())]
+
+    return runs
 
 
-def _cells(choice: Choice, results: Results) -> list[Cell]:
-    asked = _as_elsewhere(choice)
-    return [
-        cell
-        for name in asked.allocators
-        for cell in common.cells_of_variants(asked, results, name, VARIANTS, f"{name}: speedup over itself in software")
-    ]
+def _cells(variants: Mapping[str, common.Variant]) -> Callable[[Choice, Results], list[Cell]]:
+    def cells(choice: Choice, results: Results) -> list[Cell]:
+        asked = _as_elsewhere(choice)
+        return [
+            cell
+            for name in asked.allocators
+            for cell in common.cells_of_variants(
+                asked, results, name, variants, f"{name}: speedup over itself in software"
+            )
+        ]
+
+    return cells
 
 
 NEAR_MEMORY = Figure(
@@ -41,9 +60,21 @@ NEAR_MEMORY = Figure(
     f"{common.MANY} threads. SpeedMalloc's support core, with its queues, as it is and as far from the main cores and "
     "their caches as memory is, and so much nearer to memory; the distances are those of the simulated machine, as the "
     "paper gives none.",
-    _runs,
-    _cells,
+    _runs(VARIANTS),
+    _cells(VARIANTS),
     unit="speedup over software",
     kind="Section",
+    allocators=common.ALLOCATORS,
+)
+TWO_FLAGS = Figure(
+    "code1",
+    "Pseudo Code 1's flags, on an idle core",
+    f"{common.MANY} threads. Calls of malloc through shared memory: a number beside the argument and one beside the "
+    "result, a line each way; and two flags as in the paper, which are cleared again, so that the argument's line goes "
+    "back, too. The paper doesn't say who clears the second: here who has read it. Frees are as in ic-malloc.",
+    _runs(FLAGS),
+    _cells(FLAGS),
+    unit="speedup over software",
+    kind="",
     allocators=common.ALLOCATORS,
 )

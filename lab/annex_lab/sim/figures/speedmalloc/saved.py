@@ -122,10 +122,16 @@ def _share(series: str, value: Value, known: dict[str, float], name: str) -> Col
 
 def _parts(choice: Choice, pair: Pair) -> dict[str, Value]:
     whole = pair.saved(choice, "cycles", "cycles")
+
+    def of_main_cores(metric: str) -> Value:
+        """All of them together have so many times the cycles."""
+        part = pair.saved(choice, metric, "cycles")
+        return lambda results, workload, seed: part(results, workload, seed) / MANY
+
     parts = {
-        L2: pair.saved(choice, "l2_stalls_main", "busy_main"),
-        LOCKED: pair.saved(choice, "atomics_main", "busy_main"),
-        WAITING: pair.saved(choice, metrics.UNIT_WAITS, "busy_main"),
+        L2: of_main_cores("l2_stalls_main"),
+        LOCKED: of_main_cores("atomics_main"),
+        WAITING: of_main_cores(metrics.UNIT_WAITS),
     }
     rest = whole
     for part in parts.values():
@@ -169,11 +175,12 @@ SECTION_6_2_2 = Figure(
     "6.2.2",
     "What the time that is saved is made of, and instructions",
     f"{MANY} threads; means are arithmetic. Time saved is of cycles from start to end, over each in software or with "
-    "an accelerator. Its parts are main cores' cycles that are fewer with the support core, of the busy ones without; "
-    "below zero they are more. Stalls of misses are counted once, locked instructions also where others run beside "
-    "them, so that the two may overlap; how the paper took its parts it doesn't say. The rest is the difference: "
-    "instructions, page faults, waiting for other threads. Instructions are without the kernel's, which the paper's "
-    "have; of which cores those are that the support core saves there, it doesn't say.",
+    "an accelerator. Its parts are main cores' cycles that are fewer with the support core, of all that these cores "
+    "have from start to end without it, idle ones too, so that parts and rest add up; below zero they are more. Stalls "
+    "of misses are counted once, locked instructions also where others run beside them, so that the two may overlap; "
+    "how the paper took its parts it doesn't say. The rest is the difference: instructions, page faults, idling. "
+    "Instructions are without the kernel's, which the paper's have; of which cores those are that the support core "
+    "saves there, it doesn't say.",
     _runs_2,
     _cells_2,
     unit="share of the time there",
