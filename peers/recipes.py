@@ -201,6 +201,10 @@ RECIPES = {
         "CMake Release, target snmallocshim with SNMALLOC_DEALLOC_BATCH_RING_ASSOC=0: the same, without BatchIt",
         snmalloc("snmallocshim", "-DSNMALLOC_DEALLOC_BATCH_RING_ASSOC=0"),
     ),
+    "snmalloc-checks-unbatched": Recipe(
+        "CMake Release, target snmallocshim-checks with SNMALLOC_DEALLOC_BATCH_RING_ASSOC=0: every check, no BatchIt",
+        snmalloc("snmallocshim-checks", "-DSNMALLOC_DEALLOC_BATCH_RING_ASSOC=0"),
+    ),
     "rpmalloc": Recipe("-O3 -funroll-loops -DNDEBUG -DENABLE_PRELOAD -DENABLE_OVERRIDE, initial-exec TLS", rpmalloc),
     "tcmalloc": Recipe("CMake Release: -O3 -DNDEBUG, 8 KiB pages, initial-exec TLS", tcmalloc(), TCMALLOC_ENV),
     "tcmalloc-thp": Recipe(

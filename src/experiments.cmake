@@ -19,6 +19,15 @@ annex_experiment_above(annex-marked-core annex-solo-marked Solo solo_sources ANN
 annex_experiment_above(annex-core annex-unbatched Shared shared_sources ANNEX_UNBATCHED)
 annex_experiment_above(annex-core annex-by-slab Shared shared_sources ANNEX_CHANNEL=BySlab)
 annex_experiment_above(annex-core annex-by-slab-unbatched Shared shared_sources ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
+# The same of the hardened build, whose links are encoded, for the simulator: near, as programs there have 768 GiB of
+# addresses, and the hardened build takes places by chance among 127 TiB.
+set(near_definitions ${hardened_definitions} "ANNEX_HIGHEST_PLACE=uintptr_t{640} << 30")
+annex_experiment(annex-hardened-near Hardened hardened_sources ${near_definitions})
+foreach(way "unbatched;ANNEX_UNBATCHED" "by-slab;ANNEX_CHANNEL=BySlab" "by-slab-unbatched;ANNEX_CHANNEL=BySlab;ANNEX_UNBATCHED")
+  list(POP_FRONT way name)
+  annex_experiment_above(
+    annex-hardened-near-core annex-hardened-near-${name} Hardened hardened_sources ${near_definitions} ${way})
+endforeach()
 
 # The hardened build with one measure left out (harden/measures.h): what each costs.
 foreach(measure Canaries Zeroing Checks Quarantine)

@@ -111,6 +111,18 @@ EXPERIMENTS_OF = {
     "annex-by-slab-unbatched": Variant(
         "annex-by-slab-unbatched", {}, "the same without batches: target annex-by-slab-unbatched-shared"
     ),
+    "snmalloc-checks-unbatched": Variant(
+        "snmalloc-checks-unbatched", {}, "snmalloc with every check, built without BatchIt"
+    ),
+    **{
+        name: Variant(name, {}, f"{what}: target {name}-shared")
+        for name, what in {
+            "annex-hardened-near": "hardened Annex with places among the addresses that the simulator has",
+            "annex-hardened-near-unbatched": "the same without batches",
+            "annex-hardened-near-by-slab": "the same with a queue for each slab",
+            "annex-hardened-near-by-slab-unbatched": "the same without batches",
+        }.items()
+    },
     **OPEN_BATCHES_OF,
     **HARDENED_WITHOUT_OF,
     "mimalloc3-no-purge": Variant("mimalloc3", {"MIMALLOC_PURGE_DELAY": "-1"}, "mimalloc 3 that gives no pages back"),

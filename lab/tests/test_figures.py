@@ -188,7 +188,7 @@ def test_locked_instructions_that_are_saved_are_of_the_time_in_software():
     assert at(cells, "all cores, of jemalloc's busy cycles", "larson", "jemalloc + support core").ours == 0.05
 
 
-MEMENTO_TIMES = {"": 600, "memento-plus": 400, "memento-plus-pages": 300, "speedmalloc": 200}
+MEMENTO_TIMES = {"": 600, "memento-plus": 400, "mallacc-16k": 480, "memento-plus-pages": 300, "speedmalloc": 200}
 
 
 def test_memento_stands_beside_the_support_core():
@@ -200,7 +200,7 @@ def test_memento_stands_beside_the_support_core():
     assert found.ours == pytest.approx(2) and found.paper == 1.18
     assert at(cells, OVER_HARDWARE, "8", "tcmalloc + Memento+").paper is None
     without = choice(allocators=("jemalloc", "annex"))  # it is built atop TCMalloc
-    assert not [spec for spec in BY_NAME["9"].runs(without) if spec.hardware == "memento-plus"]
+    assert not [spec for spec in BY_NAME["9"].runs(without) if spec.hardware in common.ACCELERATORS]
 
 
 def test_mementos_redis_has_a_mean_of_its_own():
@@ -282,7 +282,8 @@ def lengths(*bins: tuple[int, int, int]) -> list[dict]:
 def part(**more) -> dict:
     """What annex-lab sim --json writes, as far as the figures read it; one main core and a support core."""
     core = {
-        origin: {"miss_stalls": {"inside": 3, "other": 4}, "atomic_cycles": 5} for origin in ("program", "allocator")
+        origin: {"miss_stalls": {"inside": 3, "other": 4}, "atomic_cycles": 5, "cycles": {"unit": 11}}
+        for origin in ("program", "allocator")
     }
     return {
         "complete": True,
@@ -291,12 +292,18 @@ def part(**more) -> dict:
         "simulator": "",
         "cycles": 1000,
         "instructions": 2000,
-        "machine": {"thread_cores": 1},
-        "cores": [{**core, "busy_cycles": 900}, {**core, "busy_cycles": 100}],
+        "machine": {"thread_cores": 1, "ghz": 2.0},
+        "cores": [
+            {**core, "busy_cycles": 900, "instructions": 1900},
+            {**core, "busy_cycles": 100, "instructions": 100},
+        ],
         "all": {
-            "program": {"cycles": {"dram": 300, "tlb": 40}},
+            "program": {"cycles": {"dram": 300, "tlb": 40, "page_fault": 50, "system_call": 60}},
             "allocator": {
-                "cycles": {"atomic": 6, "coherence": 7, "base": 8, "dram": 20, "tlb": 1},
+                "cycles": {
+                    **{"atomic": 6, "coherence": 7, "base": 8, "dram": 20, "tlb": 1},
+                    **{"page_fault": 3, "system_call": 4},
+                },
                 "instructions": 150,
                 "atomics": 9,
             },
@@ -315,6 +322,9 @@ def part(**more) -> dict:
             "llc": {"misses": {"program": {"load": 1, "store": 2}, "allocator": {"load": 3, "store": 4}}},
             "cores": [
                 {
+                    "l1d": {
+                        "misses": {origin: {"load": 3, "store": 2} for origin in ("program", "allocator", "kernel")}
+                    },
                     "stlb": {"misses": {"program": 5, "allocator": 6}},
                     "coherence": {"transfers": {"program": 7, "allocator": 8, "kernel": 0}},
                 }
@@ -330,6 +340,10 @@ def test_a_support_core_is_no_main_core():
     assert (found["l2_stalls_main"], found["l2_stalls_all"]) == (14, 28)
     assert (found["atomics_main"], found["atomics_all"]) == (10, 20)
     assert (found["busy_main"], found["busy_all"]) == (900, 1000)
+    assert (found[metrics.MAIN_INSTRUCTIONS], found["instructions"]) == (1900, 2000)
+    assert found[metrics.L1D_MISSES] == 20
+    assert found[metrics.BUSY_SECONDS] == pytest.approx(500e-9)
+    assert (found[metrics.UNIT_WAITS], found[metrics.KERNEL_CYCLES]) == (22, 117)
     assert (found["l2_misses"], found["l2_misses_conflict"], found["l2_misses_metadata"]) == (15, 6, 7)
     assert found["allocator_synchronization"] == 13
     assert [found[name] for name in ("llc_load_misses", "llc_store_misses", "page_walks", "calls")] == [4, 6, 22, 6]
@@ -341,6 +355,7 @@ def test_time_in_malloc_and_in_the_allocator_is_without_the_kernels(monkeypatch)
     monkeypatch.setattr(metrics, "energy", lambda of: {})
     found = metrics.measure(part(mallacc=MALLACC))
     assert (found["malloc_user_cycles"], found["allocator_user_cycles"]) == (60, 90)
+    assert (found[metrics.CALL_CYCLES], found[metrics.CALL_KERNEL_CYCLES]) == (105, 15)
     assert found["mallacc_lookup_hits"] == 0.75 and found["blocks_asked"] == [1, 3]
     assert found["malloc_lengths"].tolist() == [[14, 2, 26], [40, 1, 34]]
 
@@ -510,7 +525,7 @@ def test_a_run_of_before_is_taken_without_a_process(tmp_path):
 @pytest.fixture
 def figures(parts, tmp_path, monkeypatch):
     """Runs the command; its simulations, and what is measured, are made up here: exit status, output, what was run."""
-    units = [*ladder.RUNGS, *common.ACCELERATORS, memento.PAGES, "mallacc", "mallacc-limit"]
+    units = [*ladder.RUNGS, *common.ACCELERATORS, memento.PAGES, "near-memory", "mallacc", "mallacc-limit"]
     monkeypatch.setattr(machines, "hardware", lambda: units)
     monkeypatch.setattr(
         metrics,
@@ -525,7 +540,8 @@ def figures(parts, tmp_path, monkeypatch):
             mallacc = spec.hardware.startswith("mallacc")
             more = {"mallacc": MALLACC} if mallacc else {"support_core": SUPPORT_CORE} if spec.hardware else {}
             slow = {"glibc": 3, "annex-offload-handshake": 2}.get(spec.allocator, 1)
-            made = part(simulator=parts.simulator, cycles=slow * (500 if spec.hardware else 1000), **more)
+            cycles = slow * (500 if spec.hardware else 1000) + (spec.seed - 1 if spec.hardware else 0)
+            made = part(simulator=parts.simulator, cycles=cycles, **more)
             made["memory"]["cores"] = slow * made["memory"]["cores"]
             for function in made["allocator"]["functions"].values():  # more work is longer, and there is a slow call
                 function["lengths"] = lengths((12, 9, 99 * spec.scale), (1152, 1, 1100 * spec.scale))
@@ -603,9 +619,9 @@ def test_each_figure_can_be_made(figures, tmp_path, of, figure):
     name = figure.name
     rows = list(csv.DictReader((tmp_path / f"out/{name}.csv").open()))
     assert rows and all(row["ours"] for row in rows)
-    # Of three figures the papers' texts have no number; of those that are not the papers', some have.
-    silent = (of.name, name) in (("speedmalloc", "15"), ("mallacc", "17"), ("nextgen", "3.1.2"))
-    in_text = (figure.kind != "" and not silent) or name in ("memento", "density", "area", "distance")
+    # Of four figures the papers' texts have no number; of those that are not the papers', some have.
+    silent = (of.name, name) in (("speedmalloc", "15"), ("mallacc", "17"), ("nextgen", "3.1.2"), ("nextgen", "3.2"))
+    in_text = (figure.kind != "" and not silent) or name in ("memento", "density", "area", "distance", "pairs")
     assert any(row["paper"] for row in rows) == in_text
     assert (tmp_path / f"out/{name}.md").read_text().startswith(f"# {of.heading(figure)}\n")
     assert (tmp_path / f"out/{name}.svg").exists()
@@ -726,8 +742,8 @@ def test_dry_runs_and_lists_run_nothing(figures, tmp_path):
 def test_of_all_papers_what_is_measured_here_comes_after_the_simulations(figures):
     status, output, count = figures("--seeds", "1", "--dry-run", of="all")
     commands = [line.split()[1] for line in output.splitlines() if line.startswith("annex-lab ")]
-    assert status == 0 and count == 0 and "2 measurements on this machine left" in output
-    assert commands[-2:] == ["bench"] * 2 and set(commands[:-2]) == {"sim"} and len(commands) > 100
+    assert status == 0 and count == 0 and "4 measurements on this machine left" in output
+    assert commands[-4:] == ["bench"] * 4 and set(commands[:-4]) == {"sim"} and len(commands) > 100
 
 
 @pytest.mark.parametrize(

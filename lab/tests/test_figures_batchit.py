@@ -9,7 +9,17 @@ from test_sim import Simulator
 
 from annex_lab import allocators, native, paths
 from annex_lab.sim.figures import host, metrics
-from annex_lab.sim.figures.batchit import FIGURE_2, FIGURE_4, FIGURE_5, OVER_THE_BETTER, PAPER, effect
+from annex_lab.sim.figures.batchit import (
+    FIGURE_2,
+    FIGURE_2_SECURE,
+    FIGURE_3_SECURE,
+    FIGURE_4,
+    FIGURE_5,
+    MANY_PAIRS,
+    OVER_THE_BETTER,
+    PAPER,
+    effect,
+)
 from annex_lab.sim.figures.batchit.benchmarks import ALL, MESSAGES, SCALES
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice
@@ -56,6 +66,34 @@ def test_batches_are_held_against_the_same_allocator_without():
     assert at(found, effect.MEMORY, "msgpass-2").paper == 1
     assert at(found, "cycles in the allocator", "msgpass-16").ours == pytest.approx(0.9)
     assert at(found, "locked instructions in the allocator", "msgpass-1").ours == pytest.approx(0.1)
+
+
+def test_secure_builds_are_held_against_the_same_without_batches():
+    asked = PAPER.figures[2].chosen(choice(workloads=("xmalloc", "mstress", "cfrac")))
+    assert FIGURE_2_SECURE is PAPER.figures[2] and FIGURE_2_SECURE.called == "Figure 2-secure"
+    runs = {spec.allocator for spec in FIGURE_2_SECURE.runs(asked)}
+    assert runs == {
+        f"{name}{end}" for name in ("snmalloc-checks", "annex-hardened-near") for end in ("", "-unbatched")
+    } and all(allocators.EXPERIMENTS_OF.get(name) for name in runs if name.endswith("-unbatched"))
+    found = cells(FIGURE_2_SECURE, asked, with_and_without)
+    (snmalloc,) = [
+        cell
+        for cell in found
+        if (cell.panel, cell.row, cell.series) == (effect.TIME, "xmalloc-testN", "snmalloc-checks")
+    ]
+    assert snmalloc.ours == pytest.approx(0.8) and snmalloc.paper == pytest.approx(0.853)
+    by_slab = FIGURE_3_SECURE.chosen(choice(workloads=("xmalloc", "mstress")))
+    found = cells(FIGURE_3_SECURE, by_slab, with_and_without)
+    assert {cell.series for cell in found} == {"annex-hardened-near-by-slab"}
+    assert at(found, effect.TIME, "mstressN").paper == pytest.approx(1.06)
+
+
+def test_there_is_a_core_for_each_of_32_pairs():
+    runs = MANY_PAIRS.runs(choice())
+    assert {(spec.threads, spec.machine) for spec in runs} == {(threads, "speedmalloc-64") for threads in (40, 48, 64)}
+    found = [cell for cell in cells(MANY_PAIRS, choice(), with_and_without) if cell.series == "snmalloc"]
+    time = at(found, effect.TIME, "msgpass-24")
+    assert time.ours == pytest.approx(0.8) and time.paper == pytest.approx(0.95)
 
 
 def test_producers_and_consumers_have_a_core_each():

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from conftest import document_of
 
+from annex_lab.sim.figures import host
 from annex_lab.sim.figures.cli import shared
 from annex_lab.sim.figures.figure import Choice
-from annex_lab.sim.figures.mallacc import FIGURES, common, distance, distribution
+from annex_lab.sim.figures.mallacc import FIGURES, common, distance, distribution, times, validation
 from annex_lab.sim.figures.values import MEAN, Missing, Results
 
 BY_NAME = {figure.name: figure for figure in FIGURES}
@@ -89,6 +91,48 @@ def test_table_2_is_what_of_the_programs_time_is_gone():
     assert mean.ours == pytest.approx(0.004) and mean.paper == 0.0043
     assert found[common.TCMALLOC, "xapian", "limit"].ours == pytest.approx(-0.003)
     assert found[common.TCMALLOC, "xapian", "32 entries"].paper == 0.0055
+
+
+def test_table_2_has_a_test_where_seeds_differ():
+    after = {1: 996, 2: 995, 3: 997}
+    _, found = made(
+        "table2",
+        lambda spec: {"cycles": after[spec.seed] if spec.hardware == "mallacc" and spec.workload == "xapian" else 1000},
+        ("xapian", "cfrac"),
+        seeds=(1, 2, 3),
+    )
+    deviation = found[f"{common.TCMALLOC}: {times.DEVIATION}", "xapian", "32 entries"]
+    assert deviation.ours == pytest.approx(0.001) and deviation.paper == 0.0005
+    chance = found[f"{common.TCMALLOC}: {times.CHANCE}", "xapian", "32 entries"]
+    t = 0.004 / (0.001 / 3**0.5)
+    assert chance.ours == pytest.approx(0.5 - t / (2 * (2 + t**2) ** 0.5), rel=0.05)  # Student's, of two degrees
+    assert chance.paper == 0.002
+    alike = found[f"{common.TCMALLOC}: {times.CHANCE}", "cfrac", "32 entries"]
+    assert alike.ours is None and alike.note == "all seeds are alike"
+
+
+def test_table_1_is_of_this_machine():
+    """Simulated in 0.9 s of the clock; measured in three rounds."""
+    choice = Choice(common.SCALES, TCMALLOC, ("tp-warm", "gauss", "antagonist"), (1,))
+    figure = BY_NAME["table1"]
+    runs, measured = figure.runs(choice), figure.measurements(choice)
+    assert {(spec.workload, spec.machine, spec.scale) for spec in runs} == {
+        ("tp-warm", "host", 0.1),
+        ("gauss", "host", 0.3),
+    }
+    assert [(one.workloads, one.scale) for one in measured] == [(("tp-warm",), 0.1), (("gauss",), 0.3)]
+    here = {
+        one: host.results(document_of({(name, "gperftools"): [(1.0, 9), (0.8, 9), (1.2, 9)] for name in one.workloads}))
+        for one in measured
+    }
+    simulated = {spec: {"busy_seconds": 0.9 if spec.workload == "gauss" else 1.2} for spec in runs}
+    found = {(cell.panel, cell.row): cell for cell in figure.cells(choice, Results(simulated | here, {}))}
+    gauss = found[validation.ERROR, "gauss"]
+    assert (gauss.ours, gauss.paper) == (pytest.approx(0.1), 0.0532)
+    assert (gauss.seeds_low, gauss.seeds_high) == (pytest.approx(0.1), pytest.approx(0.25))
+    assert found[validation.QUOTIENT, "tp-warm"].ours == pytest.approx(1.2)
+    mean = found[validation.ERROR, "mean"]
+    assert (mean.ours, mean.paper) == (pytest.approx(0.15), 0.0628)
 
 
 def test_figure_2_has_the_papers_bound_where_it_gives_one():

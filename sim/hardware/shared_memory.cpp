@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <span>
 
 namespace annex::sim {
 
@@ -52,6 +53,7 @@ SharedMemory::SharedMemory(const SupportCoreParameters& parameters, Cluster clus
       poll_(parameters.poll),
       entries_(parameters.queue),
       locked_(parameters.publish == "locked"),
+      flags_(parameters.flags == "two"),
       room_(cluster.cores, parameters.queue),
       put_(cluster.cores),
       got_(cluster.cores),
@@ -60,7 +62,8 @@ SharedMemory::SharedMemory(const SupportCoreParameters& parameters, Cluster clus
       read_malloc_(code(3, {load(kFlag), compare(kFlag), kBranch, load(kRdi)})),
       read_free_(code(4, {load(kFlag), compare(kFlag), kBranch, load(kRdi)})),
       write_answer_(code(5, {store(kRax)})),
-      write_head_(code(6, {store(kFlag)})) {
+      write_head_(code(6, {store(kFlag)})),
+      clear_mailbox_(code(7, {store(kFlag)})) {
   if (locked_) {
     ask_malloc_ = code(0, {store(kRdi), kLockedLoad, kLockedStore, load(kFlag)});
     ask_free_ = code(1, {load(kFlag), store(kRdi), kLockedLoad, kLockedStore});
@@ -68,6 +71,13 @@ SharedMemory::SharedMemory(const SupportCoreParameters& parameters, Cluster clus
     ask_malloc_ = code(0, {store(kRdi), store(kFlag), load(kFlag)});
     ask_free_ = code(1, {load(kFlag), store(kRdi), store(kFlag)});
   }
+  if (!flags_) return;
+  if (locked_) {
+    ask_malloc_ = code(0, {load(kFlag), compare(kFlag), kBranch, store(kRdi), kLockedLoad, kLockedStore, load(kFlag)});
+  } else {
+    ask_malloc_ = code(0, {load(kFlag), compare(kFlag), kBranch, store(kRdi), store(kFlag), load(kFlag)});
+  }
+  read_answer_ = code(2, {load(kRax), compare(kRax), kBranch, store(kFlag)});
 }
 
 Address SharedMemory::address_of(Part part, unsigned core, uint64_t entry) const {
@@ -87,6 +97,10 @@ Channel::Asked SharedMemory::ask(Core& main, Service service, Address) {
   std::vector<MemoryAccess> accesses;
   uint16_t instruction = 0;
   if (!allocates) accesses.push_back(access(instruction++, looked_at, false));
+  if (allocates && flags_) {
+    accesses.push_back(access(instruction, flag, false));
+    instruction += 3;  // a comparison and a branch
+  }
   accesses.push_back(access(instruction++, argument, true));
   if (locked_) accesses.push_back(access(instruction, flag, false));
   accesses.push_back(access(instruction++, flag, true));
@@ -102,8 +116,9 @@ Channel::Asked SharedMemory::ask(Core& main, Service service, Address) {
 
 void SharedMemory::have_answer(Core& main, Cycles when) {
   if (when > main.now()) main.spend(when - main.now(), Cause::kUnit);
-  const MemoryAccess read = access(0, address_of(Part::kAnswer, main.index()), false);
-  main.run(read_answer_, {&read, 1}, read_answer_.fall_through, Origin::kAllocator);
+  const Address answer = address_of(Part::kAnswer, main.index());
+  const std::array accesses = {access(0, answer, false), access(3, answer, true)};
+  main.run(read_answer_, std::span(accesses).first(flags_ ? 2 : 1), read_answer_.fall_through, Origin::kAllocator);
 }
 
 void SharedMemory::arrive(CallRequest request, Cycles at) {
@@ -161,7 +176,12 @@ void SharedMemory::begin(Core& support, const CallRequest& request) {
 Cycles SharedMemory::answer(Core& support, const CallRequest& request, Cycles) {
   const MemoryAccess result = access(0, address_of(Part::kAnswer, request.from), true);
   support.run(write_answer_, {&result, 1}, write_answer_.fall_through, Origin::kAllocator);
-  return support.written();
+  const Cycles written = support.written();
+  if (flags_) {
+    const MemoryAccess flag = access(0, address_of(Part::kMailbox, request.from), true);
+    support.run(clear_mailbox_, {&flag, 1}, clear_mailbox_.fall_through, Origin::kAllocator);
+  }
+  return written;
 }
 
 }  // namespace annex::sim

@@ -14,6 +14,10 @@
 // core has looked at that line before, and fetches it anew when it has changed. While it waits it can do nothing else:
 // its window drains. Who finds the ring full waits until an entry is taken.
 //
+// With `flags = "two"` both are flags, as in NextGen-Malloc's Pseudo Code 1: the main core looks whether the mailbox's
+// is clear before it writes there, and the support core clears it when it has answered, so that the line goes back; the
+// main core clears the answer's when it has read that (assumed: in the paper nobody does). It is always clear by then.
+//
 // Simplifications: looking at a line that has not changed costs its cycles and no traffic. The main core sees the
 // answer as soon as it is written and fetched.
 #pragma once
@@ -61,11 +65,12 @@ class SharedMemory final : public Channel {
   const Cycles poll_;
   const uint32_t entries_;
   const bool locked_;
+  const bool flags_;                      // that are cleared
   unsigned next_ = 0;                     // the position that is looked at next
   Room room_;                             // in the rings
   std::vector<uint64_t> put_, got_;       // by core: entries of its ring so far
   std::vector<std::deque<Cycles>> came_;  // by position: when those that wait there came
-  Block ask_malloc_, ask_free_, read_answer_, read_malloc_, read_free_, write_answer_, write_head_;
+  Block ask_malloc_, ask_free_, read_answer_, read_malloc_, read_free_, write_answer_, write_head_, clear_mailbox_;
 };
 
 }  // namespace annex::sim

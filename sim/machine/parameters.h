@@ -380,6 +380,7 @@ struct SupportCoreParameters {
   uint32_t registers = 8;
   std::string first = "mallocs";
   std::string publish = "locked";
+  std::string flags = "none";
   uint32_t poll = 2;
   uint32_t far = 0;
   uint32_t near = 0;
@@ -411,6 +412,9 @@ struct SupportCoreParameters {
           "assumed");
     visit("publish", self.publish, Choices{"locked", "store"},
           "how a main core says that its request is in shared memory", "SpeedMalloc 6.4.2: atomic instructions");
+    visit("flags", self.flags, Choices{"none", "two"},
+          "of a call that waits, in shared memory: none, but a number in each line; or two, which are cleared again",
+          "assumed; two: NextGen-Malloc, Pseudo Code 1");
     visit("poll", self.poll, 0, 10000, "cycles", "to look at a place in shared memory that has not changed",
           "assumed: load, compare and branch at two a cycle");
     visit("far", self.far, 0, 10000, "cycles",

@@ -153,6 +153,27 @@ TEST(SharedMemory, AnAllocationTakesATransferForEachLineThatOneWritesAndTheOther
   EXPECT_LE(took, 2 * hand_over + 2 * taking_back + 150);  // beside those: pipelines, look-ups in the L1 and L2
 }
 
+TEST(SharedMemory, WithTwoFlagsTheMailboxGoesBackToo) {
+  Machine machine = Rig::machine_of("memory", 2, 128);
+  machine.support_core.flags = "two";
+  Rig flags(machine);
+  Rig numbers("memory");
+  for (Rig* rig : {&flags, &numbers}) {
+    rig->alone(0, 1000);
+    rig->alone(0, 50000);
+  }
+  const auto transfers = [](Rig& rig, unsigned core) {
+    return rig.memory.coherence(core).transfers[index_of(Origin::kAllocator)];
+  };
+  const uint64_t at_main = transfers(flags, 0);
+  const uint64_t at_support = transfers(flags, 2);
+  EXPECT_GT(flags.alone(0, 100000), numbers.alone(0, 100000));
+  // The main core fetches the mailbox, whose flag the support core has cleared, and the answer; the support core the
+  // mailbox, and the answer, whose flag the main core has cleared.
+  EXPECT_EQ(transfers(flags, 0) - at_main, 2u);
+  EXPECT_EQ(transfers(flags, 2) - at_support, 2u);
+}
+
 TEST(SharedMemory, AStoreInPlaceOfALockedExchangeLeavesTheMainCoreGoing) {
   Rig locked("memory");
   Machine plain = locked.machine;

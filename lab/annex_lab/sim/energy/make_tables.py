@@ -65,7 +65,7 @@ def wanted() -> list[Array]:
     large = [Array("large", size * KIB, ways, 512) for size in (64, 128, 256, 512, 1024, 2048) for ways in (4, 8, 16)]
     large += [Array("large", size * KIB * KIB, 16, 512) for size in (4, 8, 16, 32)]
     ram = [Array("ram", size, 1, 128) for size in (256, 512, *(n * KIB for n in (1, 2, 4, 8, 16, 32)))]
-    cam = [Array("cam", size, 0, 64) for size in (128, 256, 512, 1024)]
+    cam = [Array("cam", size, 0, 64) for size in (128, 256, 512, *(n * KIB for n in (1, 2, 4, 8)))]
     return [*l1, *large, *ram, *cam, Array("cam", 128, 0, 64, CHECKED_NM), Array("ram", 256, 1, 64, CHECKED_NM)]
 
 

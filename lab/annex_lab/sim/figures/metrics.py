@@ -11,6 +11,7 @@ import numpy
 from annex_lab.sim.energy import model, parameters
 
 SYNCHRONIZATION = ("atomic", "coherence")
+KERNEL = ("page_fault", "system_call")
 CAUSED = ("evicted", "evicted_and_touched")  # misses on lines that the allocator evicted: conflicts with its metadata
 BLAMES = ("inside", "evicted", "touched", "evicted_and_touched", "other")
 ENERGY, ENERGY_DRAWN = "energy", "energy_drawn"
@@ -21,6 +22,12 @@ SUPPORT_TRANSFERS = "support_transfers"  # lines that a support core took out of
 MISS_STALLS = "miss_stalls"
 MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 FREES = "frees"
+L1D_MISSES = "l1d_misses"
+MAIN_INSTRUCTIONS = "instructions_main"
+UNIT_WAITS = "unit_main"
+BUSY_SECONDS = "busy_seconds"
+KERNEL_CYCLES = "kernel_cycles"  # of all cores, in page faults and system calls
+CALL_CYCLES, CALL_KERNEL_CYCLES = "allocator_call_cycles", "allocator_kernel_cycles"  # from calls' entry to return
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -43,6 +50,19 @@ def _busy(part: dict, main: bool) -> float:
     return sum(core["busy_cycles"] for core in _cores(part, main))
 
 
+def _main_instructions(part: dict) -> float:
+    return sum(core["instructions"] for core in _cores(part, True))
+
+
+def _unit(part: dict) -> float:
+    """Cycles that main cores waited for a unit: a support core, or an accelerator at the core."""
+    return sum(core[origin]["cycles"]["unit"] for core in _cores(part, True) for origin in _ORIGINS)
+
+
+def _kernel(part: dict) -> float:
+    return sum(part["all"][origin]["cycles"][cause] for origin in _ORIGINS for cause in KERNEL)
+
+
 def _allocator_synchronization(part: dict) -> float:
     return sum(part["all"]["allocator"]["cycles"][cause] for cause in SYNCHRONIZATION)
 
@@ -51,6 +71,12 @@ def _llc_misses(part: dict, access: str) -> float:
     """Of demand accesses of all cores; the kernel's clearing of pages is none of the program's events."""
     misses = part["memory"]["llc"]["misses"]
     return sum(misses[origin][access] for origin in _ORIGINS)
+
+
+def _l1d_misses(part: dict) -> float:
+    """Of demand accesses, without the kernel's clearing of pages."""
+    by_core = (core["l1d"]["misses"] for core in part["memory"]["cores"])
+    return sum(misses[origin][access] for misses in by_core for origin in _ORIGINS for access in ("load", "store"))
 
 
 def _page_walks(part: dict) -> float:
@@ -65,6 +91,10 @@ def _miss_stalls(part: dict) -> float:
 METRICS: dict[str, Callable[[dict], float]] = {
     "cycles": lambda part: part["cycles"],  # from start to end
     "instructions": lambda part: part["instructions"],
+    MAIN_INSTRUCTIONS: _main_instructions,
+    UNIT_WAITS: _unit,
+    KERNEL_CYCLES: _kernel,
+    BUSY_SECONDS: lambda part: _busy(part, False) / (part["machine"]["ghz"] * 1e9),
     "busy_main": lambda part: _busy(part, True),
     "busy_all": lambda part: _busy(part, False),
     "l2_stalls_main": lambda part: _l2_stalls(part, True),
@@ -81,6 +111,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     ALLOCATOR_TRANSFERS: lambda part: sum(
         core["coherence"]["transfers"]["allocator"] for core in part["memory"]["cores"]
     ),
+    L1D_MISSES: _l1d_misses,
     LLC_LOAD_MISSES: lambda part: _llc_misses(part, "load"),
     LLC_STORE_MISSES: lambda part: _llc_misses(part, "store"),
     PAGE_WALKS: _page_walks,
@@ -136,6 +167,8 @@ def _calls(part: dict) -> dict:
     return {
         "malloc_user_cycles": own["allocate"],
         "allocator_user_cycles": sum(own.values()),
+        CALL_CYCLES: sum(function["cycles"] for function in functions.values()),
+        CALL_KERNEL_CYCLES: sum(function["kernel_cycles"] for function in functions.values()),
         MALLOC_LENGTHS: _lengths(functions["allocate"]),
         FREE_LENGTHS: _lengths(functions["free"]),
         FREES: functions["free"]["calls"],

@@ -36,7 +36,8 @@ SUITE = {
 }
 # As many producers as consumers, each on a core of its own; the most there is a machine for.
 MESSAGES = {f"msgpass-{pairs}": Benchmark("msgpass", 2 * pairs) for pairs in (1, 2, 3, 4, 8, 16)}
-ALL = SUITE | MESSAGES
+MANY_MESSAGES = {f"msgpass-{pairs}": Benchmark("msgpass", 2 * pairs) for pairs in (20, 24, 32)}
+ALL = SUITE | MESSAGES | MANY_MESSAGES
 
 # Workload -> the scale of annex-lab sim; of those that SpeedMalloc has, as there.
 SCALES = {

@@ -31,5 +31,11 @@ MESSAGES = {
     "msgpass-16": 1 - 0.06,
 }
 
+MANY_MESSAGES = {"msgpass-20": 1 - 0.08, "msgpass-24": 1 - 0.05, "msgpass-32": 1 - 0.04}
+
+# 4.1 and 4.2, secure configurations.
+SNMALLOC_SECURE = {"xmalloc-testN": 1 - 0.147}
+MIMALLOC_SECURE = {"xmalloc-testN": 1 - 0.276, "mstressN": 1 + 0.060}
+
 # 4.3: "essentially no change to the memory requirements" of message passing.
 MEMORY = dict.fromkeys(MESSAGES, 1.0)

@@ -116,7 +116,8 @@ REDIS = Figure(
     missing=lambda: (
         f"redis has threads beside the first, in which a flavour for one thread locks (the paper: "
         f"{paper.SPEED['redis']} times dlmalloc's speed, {paper.MEMORY_SAVED['redis']:.1%} less memory than mimalloc); "
-        "annex-lab bench --workloads redis measures it under any allocator"
+        "annex-lab bench --workloads redis measures it under any allocator; a server and its client, two processes, "
+        "can't be simulated"
     ),
     kind="Claim",
 )

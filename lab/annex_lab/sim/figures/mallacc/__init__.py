@@ -9,14 +9,8 @@ from annex_lab.sim.figures.mallacc.lengths import FIGURE_1, FIGURE_2, FIGURE_15,
 from annex_lab.sim.figures.mallacc.sizes import FIGURE_17
 from annex_lab.sim.figures.mallacc.steps import FIGURE_4
 from annex_lab.sim.figures.mallacc.times import FIGURE_13, FIGURE_14, TABLE_2
+from annex_lab.sim.figures.mallacc.validation import TABLE_1
 
-TABLE_1 = Figure(
-    "table1",
-    "The simulator against a Haswell",
-    "",
-    missing=lambda: "it needs a Haswell with performance counters",
-    kind="Table",
-)
 FIGURE_18 = Figure(
     "18",
     "Time in the allocator, in data centers",

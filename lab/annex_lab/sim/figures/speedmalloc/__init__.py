@@ -7,10 +7,12 @@ from annex_lab.sim.figures.speedmalloc.density import DENSITY
 from annex_lab.sim.figures.speedmalloc.energy import FIGURE_13
 from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.existing import EXISTING
+from annex_lab.sim.figures.speedmalloc.kernel import SECTION_2_1
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
 from annex_lab.sim.figures.speedmalloc.memento import MEMENTO_PLUS
 from annex_lab.sim.figures.speedmalloc.one_change import ONE_CHANGE
 from annex_lab.sim.figures.speedmalloc.queue_order import QUEUE_ORDER
+from annex_lab.sim.figures.speedmalloc.saved import SECTION_6_2_1, SECTION_6_2_2
 from annex_lab.sim.figures.speedmalloc.scaling import SCALING
 from annex_lab.sim.figures.speedmalloc.share import SHARE_OF_ALLOCATION
 from annex_lab.sim.figures.speedmalloc.sizes import FIGURE_14, FIGURE_15, FIGURE_16
@@ -33,6 +35,9 @@ FIGURES = [
     FIGURE_16,
     FIGURE_17,
     TABLE_3,
+    SECTION_2_1,
+    SECTION_6_2_1,
+    SECTION_6_2_2,
     ONE_CHANGE,
     EXISTING,
     DENSITY,

@@ -16,9 +16,10 @@ ALLOCATORS = (*PEERS, OURS)
 TODAY = (*PEERS, "snmalloc", OURS)  # that the question is asked of what is left to gain
 SUPPORT = "speedmalloc"  # the hardware
 # Accelerators at each core, and what the paper calls them; they are built atop TCMalloc (6.1.3, 6.2.2).
-MEMENTO = "memento-plus"
-ACCELERATORS = {MEMENTO: "Memento+"}
+MEMENTO, MALLACC = "memento-plus", "mallacc-16k"
+ACCELERATORS = {MEMENTO: "Memento+", MALLACC: "Mallacc"}
 BUILT_ATOP = "tcmalloc"
+ATOP = {MEMENTO: BUILT_ATOP, MALLACC: "gperftools-marked"}  # Mallacc needs a TCMalloc with markers
 SIGNALS = ("support_core.service=none",)  # calls cost nothing beside the signals
 
 # Workload -> the scale of annex-lab sim: about as few steps as still show the program at work, in structures as large
@@ -60,7 +61,7 @@ def offloaded(allocator: str) -> str:
 
 def accelerated(hardware: str) -> str:
     """What its series is called."""
-    return f"{BUILT_ATOP} + {ACCELERATORS[hardware]}"
+    return f"{ATOP[hardware]} + {ACCELERATORS[hardware]}"
 
 
 def accelerators(choice: Choice) -> list[str]:
@@ -96,14 +97,15 @@ def bound_runs(choice: Choice, allocator: str, workloads: Iterable[str], threads
 def of_accelerators(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:
     made = []
     for hardware in accelerators(choice):
-        made += each(choice.maker(BUILT_ATOP, threads, hardware), workloads, seeds_of(choice, threads))
+        made += each(choice.maker(ATOP[hardware], threads, hardware), workloads, seeds_of(choice, threads))
     return made
 
 
 def over_accelerator(choice: Choice, hardware: str, threads: int) -> Value:
     """Ours on the support core over an accelerator atop TCMalloc."""
     return over(
-        of(choice.maker(BUILT_ATOP, threads, hardware), "cycles"), of(choice.maker(OURS, threads, SUPPORT), "cycles")
+        of(choice.maker(ATOP[hardware], threads, hardware), "cycles"),
+        of(choice.maker(OURS, threads, SUPPORT), "cycles"),
     )
 
 

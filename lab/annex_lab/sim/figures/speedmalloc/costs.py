@@ -36,7 +36,7 @@ def _remaining(choice: Choice, mine: str, name: str, metric: str, known: dict[st
     return Column(f"{offloaded(mine)} / {name}", value, {MEAN: known[name]} if name in known else {}, "6.2.2")
 
 
-def _pairs(choice: Choice) -> list[tuple[str, str]]:
+def pairs(choice: Choice) -> list[tuple[str, str]]:
     """Who is set against whom: ours offloaded against each peer, and each offloaded against itself."""
     ours = [(OURS, name) for name in choice.among(PEERS)] if OURS in choice.allocators else []
     return ours + [(name, name) for name in choice.allocators]
@@ -50,7 +50,7 @@ def _cells_10(choice: Choice, results: Results) -> list[Cell]:
         found += table(choice, results, _by_series(choice, metric, metric), workloads, in_panel(panel))
     for which in ("main", "all"):
         columns = [
-            _remaining(choice, mine, name, f"l2_stalls_{which}", paper.L2_REMAINS) for mine, name in _pairs(choice)
+            _remaining(choice, mine, name, f"l2_stalls_{which}", paper.L2_REMAINS) for mine, name in pairs(choice)
         ]
         found += table(choice, results, columns, workloads, in_panel(f"what remains, {which} cores"))
     shares = [
@@ -98,7 +98,7 @@ def _cells_11(choice: Choice, results: Results) -> list[Cell]:
         panel = f"{which} cores, of jemalloc's busy cycles"
         found += table(choice, results, columns, workloads, in_panel(panel))
     for which in ("main", "all"):
-        columns = [_saved(choice, mine, name, which) for mine, name in _pairs(choice)]
+        columns = [_saved(choice, mine, name, which) for mine, name in pairs(choice)]
         panel = f"saved, of busy cycles in software, {which} cores"
         found += table(choice, results, columns, workloads, in_panel(panel))
     return found
@@ -124,7 +124,7 @@ def _cells_12(choice: Choice, results: Results) -> list[Cell]:
         found += table(choice, results, _by_series(choice, metric, metric), workloads, in_panel(panel))
     for which in ("peak", "average"):
         known = paper.MEMORY if which == "peak" else {}
-        columns = [_remaining(choice, mine, name, f"{which}_resident", known) for mine, name in _pairs(choice)]
+        columns = [_remaining(choice, mine, name, f"{which}_resident", known) for mine, name in pairs(choice)]
         found += table(choice, results, columns, workloads, in_panel(f"offloaded / software, {which}"))
     return found
 

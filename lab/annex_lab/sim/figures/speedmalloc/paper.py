@@ -67,12 +67,18 @@ SPEEDUP = {
 }
 SPEEDUP_FROM = "6.2.1"
 
-# 6.2.1: SpeedMalloc's mean speedup over accelerators, with 16 threads.
-SPEEDUP_OVER_HARDWARE = {"memento-plus": 1.18}
-MEMENTO_OVER_JEMALLOC = round(SPEEDUP["jemalloc"][16] / SPEEDUP_OVER_HARDWARE["memento-plus"], 2)
+# 6.2.1: SpeedMalloc's mean speedup over accelerators, with 16 threads and with one; theirs over jemalloc are quotients.
+SPEEDUP_OVER_HARDWARE = {"memento-plus": 1.18, "mallacc-16k": 1.23}
+SINGLE_OVER_HARDWARE = {"mallacc-16k": 1.03}
+HARDWARE_OVER_JEMALLOC = {name: round(SPEEDUP["jemalloc"][16] / of, 2) for name, of in SPEEDUP_OVER_HARDWARE.items()}
+MEMENTO_OVER_JEMALLOC = HARDWARE_OVER_JEMALLOC["memento-plus"]
 MEMENTO_OVER_JEMALLOC_REDIS = 1.1  # 6.2.1, footnote 13: about that, with one thread
 
 SINGLE = {"jemalloc": 1.09, "tcmalloc": 1.08, "mimalloc3": 1.04}  # 6.2.1, one thread: of eight workloads
+SINGLE_HARDWARE_OVER_JEMALLOC = {name: round(SINGLE["jemalloc"] / of, 2) for name, of in SINGLE_OVER_HARDWARE.items()}
+SINGLE_L2_REMAINS = {"jemalloc": 1 - 0.1993, "tcmalloc": 1 - 0.1469, "mimalloc3": 1 - 0.1365}  # 6.2.1
+
+KERNEL_SHARE, KERNEL_FROM = 0.10, "2.1, less than"  # of the allocator's cycles, of others' measurements
 
 VARIATION = {"gap-bfs": 2.55, "larson": 2.71}  # Figure 1's caption
 CONFLICT_SHARE = 0.283  # Figure 1's caption: of all misses, BFS under TCMalloc
@@ -83,6 +89,16 @@ L2_REMAINS = {"jemalloc": 1 - 0.4236, "tcmalloc": 1 - 0.1876, "mimalloc3": 1 - 0
 L2_SHARE = {"jemalloc": 0.2422, "tcmalloc": 0.1718, "mimalloc3": 0.1808}
 # 6.2.2: execution time that goes with the removal of locked instructions, of all of it in software.
 ATOMICS_SAVED = {"jemalloc": 0.0357, "tcmalloc": 0.1199, "mimalloc3": 0.1173}
+# 6.2.2: execution time that goes over each, and what of it goes with misses of the L2 and with locked instructions.
+TIME_SAVED = {
+    **{"jemalloc": 0.4293, "tcmalloc": 0.1530, "mimalloc3": 0.1306},
+    **{"mallacc-16k": 0.1871, "memento-plus": 0.1502},
+}
+L2_SAVED = {"jemalloc": 0.1026, "tcmalloc": 0.0478, "mimalloc3": 0.0628, "memento-plus": 0.0373}
+LOCKED_SAVED = ATOMICS_SAVED | {"mallacc-16k": 0.1034, "memento-plus": 0.1081}
+# 6.2.2: instructions saved, in software over jemalloc's, and by SpeedMalloc over each; of which cores is not said.
+INSTRUCTIONS_SAVED = {"tcmalloc": 0.111, "mimalloc3": 0.139}
+INSTRUCTIONS_SAVED_OFFLOADED = {"tcmalloc": 0.0497}
 MEMORY = {"tcmalloc": 1.0, "mimalloc3": 1.0}  # 6.2.2: nearly the same, about 1 % difference
 
 # 6.3
@@ -91,6 +107,7 @@ ENERGY = {
     "tcmalloc": {2: 0.98, 4: 1.08, 8: 1.11, 16: 1.15},
     "mimalloc3": {2: 1.03, 4: 1.13, 8: 1.15, 16: 1.12},
 }
+ENERGY_OVER_HARDWARE = {"mallacc-16k": 1.26, "memento-plus": 1.22}  # with 16 threads
 L1D_SPEEDUP = {16: 1.27}  # KiB of the support core's L1D -> speedup over 1 KiB, sh6bench
 L1D_POWER = {16: 1.021}
 # 6.4.1: mimalloc with an L2 of so many KiB, speedup over 128 KiB
