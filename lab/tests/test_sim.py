@@ -166,6 +166,14 @@ def test_software_prefetches_bring_lines_ahead(sim):
     assert fetching["cycles"] < ignoring["cycles"] - 20000 * 10
 
 
+@pytest.mark.parametrize("allocator", ["annex", "annex-solo"])
+def test_memory_that_was_moved_is_used_again(sim, allocator):
+    """Large blocks, whose pages the allocator moves together: what they leave can be written."""
+    done, results = sim("--workload", "malloc-large", "--scale", "0.02", "--allocator", allocator)
+    assert done.returncode == 0, done.stderr
+    assert results["complete"] and results["system_calls"]["by_number"]["25"] > 0  # mremap
+
+
 POLLS = r"""
 #include <pthread.h>
 #include <stdatomic.h>

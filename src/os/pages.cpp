@@ -254,11 +254,9 @@ bool move_pages(void* from, void* to, size_t bytes) {
   const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                                   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
   const bool moved = !failed(result);
-  if (!moved) {
-    map_anew(to, bytes);  // the kernel may have taken it away before it failed
-  } else if (!commit(from, page_size())) {
-    map_anew(from, bytes);  // QEMU's user mode (7.2) takes it for unmapped from then on
-  }
+  if (!moved) map_anew(to, bytes);  // the kernel may have taken it away before it failed
+  // In QEMU's user mode the addresses that are left are unreadable (11.1), or unmapped from then on (7.2).
+  if (moved && !commit(from, bytes)) map_anew(from, bytes);
   return moved;
 }
 
