@@ -324,6 +324,19 @@ def test_hand_overs_are_by_the_time_of_a_turn():
     assert "[stlb]\nentries = 2048\nways = 8" in text
 
 
+def test_the_last_level_is_as_large_as_its_loads_are_fast():
+    times = {2: 15.0, 4: 30.0, 8: 140.0, 16: 20.0, 32: 150.0}
+    assert host.ours_of(32, 2, 80.0, times.get) == 4
+    assert host.ours_of(32, 2, 145.0, times.get) == 16
+    assert host.ours_of(32, 2, 10.0, times.get) == 2
+    assert host.ours_of(16, 2, 1000.0, times.get) == 16
+    measured = dict.fromkeys(("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict"), 10.0) | {"ghz": 4.0}
+    caches = {"l1d": (32 << 10, 8), "l2": (512 << 10, 8), "llc": (32 << 20, 16)}
+    for ours, shown in ((4 << 20, 4 << 20), (64 << 20, 32 << 20), (1 << 20, 1 << 20)):
+        text = host.machine_text("AMD EPYC", host.ZEN_3, 2, caches, measured | {"llc_bytes": ours}, [])
+        assert f"[llc]\nbytes = {shown}" in text
+
+
 def test_what_was_measured_is_kept_and_a_turn_is_asked_for_until_it_is_known(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "KEPT", tmp_path / "sim" / "host.json")
     monkeypatch.setattr(host, "measure", lambda found: {"ghz": 3.0})

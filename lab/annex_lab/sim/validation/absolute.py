@@ -129,21 +129,18 @@ def of_absolute(validator: Validator, rounds: int) -> list[Section]:
     count = timed.counts_cycles()
     machine = against_host.machine(validator, huge_pages=False)
     guests = {name: validator.workload(name, scale) for name, scale in PROGRAMS}
-    all_found, clocks, disturbed, runs = [], [], 0, 0
-    for name, who in guests.items():
-        with against_host.without_huge_pages():
-            measured = timed.rounds(who, ALLOCATORS, rounds, count)
-        cycles = cycles_of(measured)
-        if cycles is None:
-            return [left_out("its clock could not be measured, as others kept it busy")]
-        clocks.append(measured.clock.ghz() or 0)
-        disturbed, runs = disturbed + measured.disturbed, runs + measured.runs
-        all_found.append(Found(name, cycles, simulated(validator, who, machine)))
+    with against_host.without_huge_pages():  # all in one go, while the machine is quiet
+        measured = {name: timed.rounds(who, ALLOCATORS, rounds, count) for name, who in guests.items()}
+    cycles = {name: of_one for name, found in measured.items() if (of_one := cycles_of(found))}
+    if len(cycles) < len(guests):
+        return [left_out("its clock could not be measured, as others kept it busy")]
+    all_found = [Found(name, cycles[name], simulated(validator, who, machine)) for name, who in guests.items()]
+    clocks = [found.clock.ghz() or 0 for found in measured.values()]
     how = "Cycles counted by the processor" if count else "CPU time x the clock, measured in the same rounds"
     first = section(
         all_found,
         f"{timed.processor()}: {how} ({min(clocks):.2f} to {max(clocks):.2f} GHz), the fastest quarter of {rounds} "
-        f"interleaved rounds; {disturbed} of {runs} runs were disturbed by other processes.",
+        f"interleaved rounds; {timed.disturbed(measured.values())}.",
     )
     of_each = {}
     for number, (what, settings) in enumerate(SIMPLIFICATIONS.items()):

@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -154,6 +155,13 @@ def rounds(who: run.Guest, allocators: tuple[str, ...], times: int, count: bool 
         for name in allocators:
             found.of[name].append(timed(who, name, count))
     return found
+
+
+def disturbed(all_rounds: Iterable[Rounds]) -> str:
+    """In words."""
+    found = list(all_rounds)
+    others, runs = sum(one.disturbed for one in found), sum(one.runs for one in found)
+    return f"{others} of {runs} runs were disturbed by other processes"
 
 
 def processor() -> str:

@@ -107,18 +107,13 @@ def cannot() -> str | None:
     return absolute.cannot()
 
 
-def collect(validator: Validator, name: str, who: run.Guest, rounds: int, machine: str) -> tuple[Found, timed.Rounds]:
-    with against_host.without_huge_pages():
-        measured = timed.rounds(who, ALLOCATORS, rounds)
+def collect(validator: Validator, name: str, who: run.Guest, measured: timed.Rounds, machine: str) -> Found:
     same = dataclasses.replace(who, told_clock=host.tells_clock())
     results = validator.each(lambda one: simulated_seconds(validator, same, one, machine), ALLOCATORS)
-    return (
-        Found(
-            name,
-            {one: statistics.median(run.own_s for run in runs) for one, runs in measured.of.items()},
-            dict(zip(ALLOCATORS, results, strict=True)),
-        ),
-        measured,
+    return Found(
+        name,
+        {one: statistics.median(run.own_s for run in runs) for one, runs in measured.of.items()},
+        dict(zip(ALLOCATORS, results, strict=True)),
     )
 
 
@@ -134,14 +129,12 @@ def of_two_threads(validator: Validator, rounds: int) -> Section:
         return Section("Two threads", "Time on two CPUs, measured and simulated.", [], left_out=why)
     rounds = max(rounds, FEWEST_ROUNDS)
     machine = against_host.machine(validator, huge_pages=False)
-    all_found, disturbed, runs = [], 0, 0
-    for name, scale, sizes in PROGRAMS:
-        who = validator.workload(name, scale, THREADS, sizes)
-        found, measured = collect(validator, name, who, rounds, machine)
-        all_found.append(found)
-        disturbed, runs = disturbed + measured.disturbed, runs + measured.runs
+    guests = {name: validator.workload(name, scale, THREADS, sizes) for name, scale, sizes in PROGRAMS}
+    with against_host.without_huge_pages():  # all in one go, while the machine is quiet
+        measured = {name: timed.rounds(who, ALLOCATORS, rounds) for name, who in guests.items()}
+    all_found = [collect(validator, name, who, measured[name], machine) for name, who in guests.items()]
     return section(
         all_found,
-        f"{timed.processor()}: medians of {rounds} interleaved rounds, without huge pages; {disturbed} of {runs} runs "
-        "were disturbed by other processes.",
+        f"{timed.processor()}: medians of {rounds} interleaved rounds, without huge pages; "
+        f"{timed.disturbed(measured.values())}.",
     )
