@@ -2,6 +2,7 @@
 // creep.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "common/expect_success.h"
@@ -74,7 +75,8 @@ TEST(ThreadChurn, APurgeReachesWhatThreadsThatEndedHadReady) { expect_success("p
 
 TEST(ThreadChurn, MemoryDoesNotCreep) {
   Slots slots;
-  churn(slots, 2400 / kSlowdown);
+  // First until it has settled: memory, of which a sixteenth more is books in the hardened build, grows by steps.
+  churn(slots, std::max(6000 / kSlowdown, 1000));
   slots.clear();
   const annex_stats_t early = stats_now();
   churn(slots, 3600 / kSlowdown);
@@ -85,9 +87,7 @@ TEST(ThreadChurn, MemoryDoesNotCreep) {
   const std::uint64_t early_each = (early.slabs + early.used_spans) / early.heaps;
   const std::uint64_t late_each = (late.slabs + late.used_spans) / late.heaps;
   EXPECT_LE(late_each, early_each + early_each / 2 + kMiB / 4) << early.heaps << " heaps, then " << late.heaps;
-  const std::uint64_t more_heaps = late.heaps > early.heaps ? late.heaps - early.heaps : 0;
-  EXPECT_LE(late.metadata, early.metadata + kMiB + more_heaps * (early.metadata / early.heaps))
-      << early.heaps << " heaps, then " << late.heaps;
+  EXPECT_LE(late.metadata, early.metadata + kMiB);
 }
 
 TEST(ThreadChurn, BlocksOutliveTheirThreads) {
