@@ -9,15 +9,7 @@ namespace annex::sim {
 OtherWork::OtherWork(const ProgramParameters& parameters, MemorySystem& memory, unsigned cores)
     : instructions_(parameters.work), memory_(memory) {
   if (instructions_ == 0 || parameters.memory == "none") return;
-  for (unsigned core = 0; core < cores; ++core) profiles_.emplace_back().random_state = core;
-}
-
-// SplitMix64.
-uint64_t OtherWork::Profile::random() {
-  uint64_t z = random_state += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
+  for (unsigned core = 0; core < cores; ++core) profiles_.emplace_back(core);
 }
 
 void OtherWork::saw(unsigned core, uint32_t instructions, std::span<const MemoryAccess> accesses) {
@@ -36,12 +28,12 @@ bool OtherWork::next_access(Profile& profile, unsigned core, MemoryAccess& acces
   profile.owed += profile.accesses;
   if (profile.instructions == 0 || profile.owed < profile.instructions) return false;
   profile.owed -= profile.instructions;
-  const uint64_t which = profile.random();
-  const Address line = profile.stack.at(profile.distances.drawn(which, profile.random()));
+  const uint64_t which = profile.random.next();
+  const Address line = profile.stack.at(profile.distances.drawn(which, profile.random.next()));
   access.address = line << kLineShift;
   if (!memory_.pages().present(access.address)) return false;
   profile.stack.touch(line);
-  const bool writes = profile.random() % profile.accesses < profile.stores;
+  const bool writes = profile.random.next() % profile.accesses < profile.stores;
   access.store = writes && memory_.state_of(core, access.address) >= State::kExclusive;
   access.bytes = 8;
   return true;

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "guest/reuse.h"
+#include "guest/split_mix.h"
 #include "machine/core.h"
 #include "machine/memory_system.h"
 #include "machine/parameters.h"
@@ -37,15 +38,15 @@ class OtherWork {
 
   // Of what the program does on a core.
   struct Profile {
+    explicit Profile(unsigned core) : random(core) {}
+
     ReuseStack stack;
     ReuseDistances distances;
     uint64_t instructions = 0;
     uint64_t accesses = 0;
     uint64_t stores = 0;
     uint64_t owed = 0;  // accesses, times the program's instructions
-    uint64_t random_state = 0;
-
-    uint64_t random();
+    SplitMix random;
   };
 
   void run(Core& core, uint32_t instructions, Address next);

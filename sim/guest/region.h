@@ -22,7 +22,7 @@ class Region {
   // So far; with "region": how many there were, and what they leave out. Before the first there is nothing to tell of.
   Json results() const;
 
-  // For tests: what was gained, and two regions as one.
+  // What was gained between two counts, and two regions as one.
   static Json gained(const Json& later, const Json& earlier);
   static Json together(const Json& first, const Json& second);
 

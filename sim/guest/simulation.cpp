@@ -18,18 +18,10 @@ Simulation::Simulation(const Machine& machine, uint64_t seed, bool lock_step, Br
       scheduler_(machine_.thread_cores(), lock_step ? 0 : machine_.quantum, machine_.from_us(machine_.system.slice_us),
                  *this),
       turns_(scheduler_, attention_),
-      random_state_(seed) {
+      random_(seed) {
   for (unsigned i = 0; i < machine_.all_cores(); ++i) cores_.emplace_back(i, machine_, memory_);
   if (machine_.mallacc.used()) steps_ = std::make_unique<MarkedSteps>(machine_);
   if (machine_.has_unit()) offload_ = std::make_unique<Offload>(machine_, cores_, memory_);
-}
-
-// SplitMix64.
-uint64_t Simulation::random() {
-  uint64_t z = random_state_ += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
 }
 
 // --- threads and turns ----------------------------------------------------------------------------------------------
@@ -40,7 +32,7 @@ GuestThread& Simulation::start_thread() {
   if (!first) {
     // The parent has the turn. A new thread's first instruction is some way off, by the seed.
     at = cores_[scheduler_.core_of(scheduler_.running())].now() + machine_.from_us(machine_.system.wake_us) +
-         random() % 64;
+         random_.next() % 64;
   }
   auto& thread = threads_.emplace_back(std::make_unique<GuestThread>());
   thread->id = scheduler_.add(at);

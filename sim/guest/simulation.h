@@ -32,6 +32,7 @@
 #include "guest/registers.h"
 #include "guest/restartable.h"
 #include "guest/scheduler.h"
+#include "guest/split_mix.h"
 #include "guest/turns.h"
 #include "machine/core.h"
 #include "machine/memory_system.h"
@@ -168,7 +169,7 @@ class Simulation final : private Clock {
     region_ = &region;
     timed_ = false;
   }
-  uint64_t random();  // of the seed's sequence
+  uint64_t random() { return random_.next(); }  // of the seed's sequence
 
   // --- for the observer, from its own thread: the running thread calls `act` before its next block
   void on_attention(std::function<void()> act) { on_attention_ = std::move(act); }
@@ -271,7 +272,7 @@ class Simulation final : private Clock {
   Cycles first_until_ = 0;  // of the thread that has the turn: so long its core is the furthest behind
   Cycles run_until_ = 0;    // with its lead
   Cycles call_until_ = 0;   // the one of them at which a call of the allocator may begin
-  uint64_t random_state_;
+  SplitMix random_;
 };
 
 }  // namespace annex::sim

@@ -137,17 +137,17 @@ std::vector<std::string> problems_of(const Machine& machine) {
                                    machine.support_core.cores, machine.thread_cores()));
   }
   if (machine.support_core.used() + machine.fixed_time.used() + machine.memento.used() > 1) {
-    problems.push_back("support_core, fixed_time and memento: calls can be served by one kind of unit only");
+    problems.emplace_back("support_core, fixed_time and memento: calls can be served by one kind of unit only");
   }
   if (machine.memento.batch > machine.memento.objects) {
     problems.push_back(fmt::format("memento: batch = {} is more than the {} objects that a core keeps",
                                    machine.memento.batch, machine.memento.objects));
   }
   if (machine.mallacc.used() && machine.has_unit() && !machine.support_core.used()) {
-    problems.push_back("mallacc: not beside a unit that serves whole calls and runs none of their code");
+    problems.emplace_back("mallacc: not beside a unit that serves whole calls and runs none of their code");
   }
   if (machine.mallacc.used() && machine.support_core.used() && machine.support_core.context != "parked") {
-    problems.push_back(
+    problems.emplace_back(
         "mallacc: beside support cores only with support_core.context = \"parked\", as its lists are of one heap");
   }
   if (machine.all_cores() > kMaxCores) {

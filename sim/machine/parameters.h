@@ -75,8 +75,7 @@ struct WalkerParameters {
   static void each(Self& self, Visit&& visit) {
     visit("reads", self.reads, Choices{"nothing", "tables", "nested tables"},
           "what a walk reads: nothing, and takes pages.walk; or entries of the page table, through the L1D; or these "
-          "and a "
-          "hypervisor's",
+          "and a hypervisor's",
           "simplest; the others as in Intel's SDM 3A 4.5 and 3C 29.3");
     visit("walkers", self.walkers, 1, 64, "walks", "at a time, where they read",
           "Intel 64 optimization manual, Skylake; AMD's Zen 2 (WikiChip)");

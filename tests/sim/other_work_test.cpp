@@ -127,7 +127,7 @@ struct Program {
     }
   }
   void step(uint32_t i) {
-    Block block{.start = kNext, .last = kNext, .fall_through = kNext, .instructions = 4, .slots = 4};
+    Block block{.start = kNext, .last = kNext, .fall_through = kNext, .instructions = 4, .slots = 4, .uops = {}};
     const MemoryAccess access = {.address = kData + 64 * Address{i}, .bytes = 8, .store = i % 2 == 0};
     block.uops.push_back({.kind = access.store ? UopClass::kStore : UopClass::kLoad, .first = true});
     rig.core.run(block, {&access, 1}, kNext, Origin::kProgram);

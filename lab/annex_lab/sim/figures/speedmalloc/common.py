@@ -64,6 +64,17 @@ def accelerated(hardware: str) -> str:
     return f"{ATOP[hardware]} + {ACCELERATORS[hardware]}"
 
 
+def called(allocator: str, hardware: str = "") -> str:
+    """What ours is set against: an allocator in software, or what an accelerator is built atop of, with it."""
+    return accelerated(hardware) if hardware else allocator
+
+
+# Panels.
+OVER_EACH = f"{offloaded(OURS)}, over each in software"
+OVER_ITSELF = "each on the support core, over itself in software"
+OVER_HARDWARE = f"{offloaded(OURS)}, over accelerators"
+
+
 def accelerators(choice: Choice) -> list[str]:
     """None where what they are built atop isn't asked for."""
     return list(ACCELERATORS) if BUILT_ATOP in choice.allocators else []

@@ -15,22 +15,21 @@ from annex_lab.sim.figures.speedmalloc.common import (
     MANY,
     MULTI,
     OURS,
+    OVER_EACH,
+    OVER_HARDWARE,
+    OVER_ITSELF,
     PEERS,
     SUPPORT,
-    accelerated,
     accelerators,
     both,
+    called,
     of_accelerators,
-    offloaded,
     seeds_of,
 )
 from annex_lab.sim.figures.values import MEAN, Missing, Results
 
 THREADS = (2, 4, 8, 16)
-OVER_EACH = f"{offloaded(OURS)}, over each in software"
-OVER_ITSELF = "each on the support core, over itself in software"
-OVER_HARDWARE = f"{offloaded(OURS)}, over accelerators"
-BY_WORKLOAD = f"each on the support core, over itself in software, {MANY} threads"
+BY_WORKLOAD = f"{OVER_ITSELF}, {MANY} threads"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Base:
 
     @property
     def called(self) -> str:
-        return accelerated(self.hardware) if self.hardware else self.allocator
+        return called(self.allocator, self.hardware)
 
     def known(self, threads: int) -> float | None:
         if self.hardware:

@@ -12,11 +12,11 @@ from annex_lab.sim.figures.speedmalloc.common import (
     MANY,
     MULTI,
     OURS,
+    OVER_EACH,
     PEERS,
     SUPPORT,
     bound_runs,
     bounds,
-    offloaded,
     speedup,
     table,
 )
@@ -32,7 +32,6 @@ ORDERS = {
     "workloads with the ladder in the paper's order, its last step on the small core": (*RUNGS[:2], SUPPORT),
 }
 LADDER_OF = "tcmalloc"  # the paper's is relative to it
-OVER_EACH = f"{offloaded(OURS)}, over each in software"
 
 
 def runs_of(choice: Choice) -> list[Spec]:

@@ -17,9 +17,9 @@ from annex_lab.sim.figures.speedmalloc.common import (
     OURS,
     SINGLE,
     SUPPORT,
-    accelerated,
     accelerators,
     both,
+    called,
     of_accelerators,
     offloaded,
     table,
@@ -86,7 +86,7 @@ class Pair:
 
     @property
     def called(self) -> str:
-        return f"{offloaded(self.mine)}, of {accelerated(self.hardware) if self.hardware else self.base}'s"
+        return f"{offloaded(self.mine)}, of {called(self.base, self.hardware)}'s"
 
     @property
     def paper_name(self) -> str:

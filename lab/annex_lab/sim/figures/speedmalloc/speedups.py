@@ -12,6 +12,9 @@ from annex_lab.sim.figures.speedmalloc.common import (
     MEMENTO,
     MULTI,
     OURS,
+    OVER_EACH,
+    OVER_HARDWARE,
+    OVER_ITSELF,
     PEERS,
     SINGLE,
     SUPPORT,
@@ -30,9 +33,6 @@ from annex_lab.sim.figures.speedmalloc.common import (
 from annex_lab.sim.figures.values import MEAN, Column, Results, in_panel, in_row
 
 BASE = "jemalloc"
-OVER_EACH = f"{offloaded(OURS)}, over each in software"
-OVER_ITSELF = "each on the support core, over itself in software"
-OVER_HARDWARE = f"{offloaded(OURS)}, over accelerators"
 REDIS = "speedup over jemalloc, Redis alone"
 
 
