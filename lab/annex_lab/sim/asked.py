@@ -36,6 +36,7 @@ class Asked:
     seed: int = 1
     scale: float = 0.01
     stdin: Path | None = None
+    layout: int | None = None  # None: the seed's
 
 
 def scratch_folder() -> Path:
@@ -153,7 +154,7 @@ def of_an_earlier_run(asked: Asked) -> dict | None:
         if "/" not in asked.allocator:
             known.find(asked.allocator)
         who, machine = ready(asked, scratch)
-        found = cache.find(cache.ingredients(who, machine, scratch, asked.threads, asked.seed))
+        found = cache.find(cache.ingredients(who, machine, scratch, asked.threads, asked.seed, layout=asked.layout))
         return described(asked, who, found) if found else None
     except (Failed, known.Unavailable, cache.CannotCache, run.CannotRun, native.BuildFailed):
         return None  # the run itself will say so
