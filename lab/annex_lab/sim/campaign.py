@@ -59,6 +59,7 @@ class Run:
     average_bytes: int
     host_s: float
     cycles_by_cause: dict[str, dict[str, int]]  # of all cores: of the allocator's code and of the program's -> cause
+    layout: int = 0  # its number; parts of older simulators have none, and one layout
 
     @property
     def place(self) -> tuple[str, int]:
@@ -112,6 +113,7 @@ def _run(part: dict) -> Run:
         round(pages["average_resident"]),
         part["host_s"],
         {origin: counts["cycles"] for origin, counts in part["all"].items()},
+        part.get("layout", 0),
     )
 
 

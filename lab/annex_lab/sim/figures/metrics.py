@@ -21,6 +21,7 @@ SUPPORT_TRANSFERS = "support_transfers"  # lines that a support core took out of
 MISS_STALLS = "miss_stalls"
 MALLOC_LENGTHS, FREE_LENGTHS, BLOCKS_ASKED = "malloc_lengths", "free_lengths", "blocks_asked"
 FREES = "frees"
+LAYOUT = "layout"  # its number; older simulators have one, 0
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -88,6 +89,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     CALLS: lambda part: part["allocator"]["calls"],
     "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
     "average_resident": lambda part: part["memory"]["pages"]["average_resident"],
+    LAYOUT: lambda part: part.get("layout", 0),
 }
 
 

@@ -11,6 +11,8 @@ A template asks for a figure's CSV, `{% set rung = data("speedmalloc/17") %}`, a
     paper     1.75            the paper's number
     bound     1.27            the same where calls cost nothing beside the signals
 
+`{{ addresses(rung) }}` follows "three seeds": that each had addresses of its own, or nothing of tables of one layout.
+
 Words hang on numbers, too: `{{ "none is above one" | where(condition) }}` is the words, or an error where the data says
 otherwise. What a template types out though it looks like a measurement (versions, sections, scales, numbers of a paper
 that no figure has) it names in a comment, `{# typed: 0.7.6 6.1.3 #}`; any other decimal is an error.
@@ -117,6 +119,15 @@ def where(words: str, condition: bool) -> str:
     return words
 
 
+def addresses(*tables: Data) -> str:
+    """What is to be said of their seeds, after "three seeds"."""
+    if not any(table.layouts for table in tables):
+        return ""
+    return (
+        ", each with addresses of its own" if all(table.layouts for table in tables) else ", some with other addresses"
+    )
+
+
 def geomean(values: Iterable[float]) -> float:
     return stats.geometric_mean(list(values))
 
@@ -155,6 +166,7 @@ def environment(docs: Path) -> jinja2.Environment:
         "mean": MEAN,
         "average": AVERAGE,
         "geomean": geomean,
+        "addresses": addresses,
         "max": max,
         "min": min,
         "alone": ALONE,
