@@ -546,6 +546,7 @@ def figures(parts, tmp_path, monkeypatch):
             for function in made["allocator"]["functions"].values():  # more work is longer, and there is a slow call
                 function["lengths"] = lengths((12, 9, 99 * spec.scale), (1152, 1, 1100 * spec.scale))
             made["instructions"] *= 1 + spec.scale  # the start, and the work
+            made["layout"] = make.layouts.get(spec.seed, 0)
             for core in made["cores"]:
                 core["busy_cycles"] *= 1 + spec.scale
             put(parts, spec, made)
@@ -569,6 +570,7 @@ def figures(parts, tmp_path, monkeypatch):
         done = CliRunner().invoke(cli.app, command)
         return done.exit_code, done.output, len(ran)
 
+    make.layouts = {}  # by seed; the others have QEMU's own
     return make
 
 
@@ -602,6 +604,17 @@ def test_a_figure_is_a_table_a_picture_and_an_entry_of_the_index(figures, tmp_pa
     assert figures("17", *SMALL)[::2] == (0, 1)
     (tmp_path / "plugin").write_text("another simulator")
     assert figures("17", *SMALL)[::2] == (0, 24)
+
+
+@pytest.mark.parametrize(("layouts", "own"), [({1: 1, 2: 2}, True), ({}, False), ({2: 2}, False)])
+def test_a_table_says_whether_its_seeds_had_addresses_of_their_own(figures, tmp_path, layouts, own):
+    figures.layouts = layouts
+    assert figures("17", *SMALL, "--seeds", "1,2")[0] == 0
+    text = (tmp_path / "out/17.md").read_text()
+    assert text.count(write.LAYOUTS) == own
+    (tmp_path / "out").rename(tmp_path / "speedmalloc")
+    CliRunner().invoke(cli.app, ["figures", "page", "--from", str(tmp_path)])
+    assert (tmp_path / "index.html").read_text().count(write.LAYOUTS) == own
 
 
 MALLACCS = ("perl-hashes", "xalan", "xapian")  # figures of a single workload

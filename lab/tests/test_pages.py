@@ -11,7 +11,7 @@ from annex_lab import cli, intervals, paths
 from annex_lab.sim.figures import campaign_data, told
 from annex_lab.sim.figures.cells import ABOVE, SHARE, Cell
 from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN
-from annex_lab.sim.figures.write import read_csv
+from annex_lab.sim.figures.write import LAYOUTS, LEGEND, read_csv
 
 DOCS = paths.ROOT / "docs"
 CSVS = sorted((DOCS / "campaigns").glob("*/*.csv"))
@@ -124,6 +124,27 @@ def test_energy_is_told_as_the_command_wrote_it(tmp_path):
         template.write_text("# A page\n\n" + wrong)
         (found,) = told.differences(tmp_path)
         assert why in found
+
+
+def test_seeds_are_over_layouts_where_the_table_says_so(docs):
+    """Data of before, which was made at one layout, claims none."""
+    template = docs / "page.md.j2"
+    template.write_text('# A page\n\n{% set one, two = data("speedmalloc/17"), data("speedmalloc/density") %}\n'
+                        'Three seeds{{ addresses(one) }}. Both{{ addresses(one, two) }}.\n')  # fmt: skip
+
+    def said() -> str:
+        assert told.differences(docs, write=True) == []
+        return (docs / "page.md").read_text().splitlines()[-1]
+
+    def make_anew(name: str) -> None:
+        table = docs / f"campaigns/speedmalloc/{name}.md"
+        table.write_text(table.read_text().replace(LEGEND, f"{LEGEND}\n\n{LAYOUTS}"))
+
+    assert said() == "Three seeds. Both."
+    make_anew("17")
+    assert said() == "Three seeds, each with addresses of its own. Both, some with other addresses."
+    make_anew("density")
+    assert said() == "Three seeds, each with addresses of its own. Both, each with addresses of its own."
 
 
 def test_how_numbers_are_written():

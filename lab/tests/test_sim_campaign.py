@@ -1,6 +1,7 @@
 """Campaigns of simulated runs: parts joined, results kept by content, jobs that fail."""
 
 import json
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -112,8 +113,16 @@ def test_seeds_are_paired_and_their_spread_is_shown(report):
         part("a", "mimalloc3", 1, 4000, seed=2),
     )
     assert "| a | 1.000 (0.0 %) | 0.800 (0.0 %) | 1.414 (70.7 %) |" in text
-    assert "seeds 1, 2" in text
+    assert "seeds 1, 2" in text and "how far the seeds are apart" in text
     assert {row["seed"] for row in data["runs"]} == {1, 2}
+
+
+def test_seeds_are_over_layouts_where_each_part_says_so(report, tmp_path):
+    parts = [part("a", "glibc", 1, 1000 * seed, seed=seed, layout=seed) for seed in (1, 2)]
+    assert "how far the seeds, each with addresses of its own, are apart" in report(*parts)[2]
+    shutil.rmtree(tmp_path / "parts")
+    del parts[0]["layout"]  # of an older simulator
+    assert "how far the seeds are apart" in report(*parts)[2]
 
 
 def test_the_figures_points_are_of_the_same_workloads(report, tmp_path):

@@ -54,8 +54,8 @@ bool would_block(int descriptor, short events) {
 
 }  // namespace
 
-SystemCalls::SystemCalls(Simulation& simulation)
-    : simulation_(simulation), system_(simulation.machine().system), costs_(simulation.machine()) {}
+SystemCalls::SystemCalls(Simulation& simulation, uint64_t gap)
+    : simulation_(simulation), system_(simulation.machine().system), costs_(simulation.machine()), gap_(gap) {}
 
 SystemCalls::Call& SystemCalls::call_of(const GuestThread& thread) {
   if (calls_.size() <= thread.id) calls_.resize(thread.id + 1);
@@ -328,6 +328,13 @@ SystemCalls::Change SystemCalls::change(const GuestThread& thread, CallKind kind
   return change;
 }
 
+// The host has the break where the gap begins, until the program moves it: then the gap is mapped with its heap.
+int64_t SystemCalls::heap_begins(int64_t result) {
+  if (heap_ != 0) return result;
+  heap_ = static_cast<Address>(result) + gap_;
+  return static_cast<int64_t>(heap_);
+}
+
 // The other cores that run threads of the process are interrupted, and this one waits for them.
 Cycles SystemCalls::shoot_down(GuestThread& thread) {
   const unsigned targets = simulation_.interrupt_others(thread, simulation_.machine().from_us(system_.interrupt_us));
@@ -379,6 +386,9 @@ SystemCalls::Answer SystemCalls::answer(GuestThread& thread, int64_t number, con
       if (a[0] != 0) write_guest(a[0], tms{ticks, 0, 0, 0});
       return kBoot * kTicks + ticks;
     }
+    case SYS_brk:
+      if (a[0] < heap_) return static_cast<int64_t>(break_);
+      return {};
     case SYS_rseq:
       return simulation_.sequences_seen_by(thread).call(a[0], static_cast<uint32_t>(a[1]), static_cast<uint32_t>(a[2]),
                                                         simulation_.core_of(thread));

@@ -29,11 +29,14 @@ namespace annex::sim {
 
 class SystemCalls {
  public:
-  explicit SystemCalls(Simulation& simulation);
+  // The program's heap begins `gap` bytes behind where the host has it begin.
+  SystemCalls(Simulation& simulation, uint64_t gap);
 
   // The answer, where it is the simulated machine's alone; the host's call is then left out.
   std::optional<int64_t> before(GuestThread& thread, int64_t number, const Arguments& arguments);
   void after(GuestThread& thread, int64_t number, int64_t result);
+  // What brk says, where the host has said `result`: the first one asks where the heap begins.
+  int64_t heap_begins(int64_t result);
   // Whether that call has started a thread, whose number it says.
   bool starts_thread(const GuestThread& thread, int64_t number, int64_t result);
 
@@ -88,6 +91,8 @@ class SystemCalls {
   const SystemParameters& system_;
   CallCosts costs_;
   std::vector<Call> calls_;  // by thread
+  uint64_t gap_;
+  Address heap_ = 0;  // where it begins; 0: not asked for yet
   Address break_ = 0;
   std::map<int64_t, uint64_t> counts_;  // by their number
   uint64_t shoot_downs_ = 0;

@@ -56,6 +56,7 @@ struct Options {
   std::string presets;  // folder that `base` in it refers to
   uint64_t seed = 1;
   unsigned roi = 0;        // 1: regions of interest alone are timed and counted
+  uint64_t heap = 0;       // bytes between the program and its heap
   unsigned lock_step = 0;  // 1: with QEMU's -one-insn-per-tb: blocks of one instruction
   ObserverOptions observer;
 };
@@ -89,9 +90,9 @@ class QemuRegisters final : public GuestRegisters {
   }
 
  private:
-  static constexpr const char* kNames[kGuestRegisters] = {"rax", "rcx", "rdx", "rbx", "rsp",    "rbp",
-                                                          "rsi", "rdi", "r8",  "r9",  "r10",    "r11",
-                                                          "r12", "r13", "r14", "r15", "fs_base"};
+  static constexpr const char* kNames[kGuestRegisters] = {"rax", "rcx", "rdx", "rbx", "rsp",     "rbp",
+                                                          "rsi", "rdi", "r8",  "r9",  "r10",     "r11",
+                                                          "r12", "r13", "r14", "r15", "fs_base", "rip"};
   static void free_array(GArray* array) { g_array_free(array, TRUE); }
   static GByteArray& buffer() {
     static thread_local GByteArray* const own = g_byte_array_new();
@@ -398,13 +399,18 @@ void system_call_returned(unsigned vcpu, int64_t number, int64_t result, void*) 
     plugin->detached = true;
     return;
   }
-  plugin->system_calls->after(*plugin->threads[vcpu], number, result);
+  const int64_t answer = number == SYS_brk ? plugin->system_calls->heap_begins(result) : result;
+  plugin->system_calls->after(*plugin->threads[vcpu], number, answer);
   if (plugin->system_calls->starts_thread(*plugin->threads[vcpu], number, result)) {
     std::lock_guard guard(plugin->starting);
     plugin->new_threads[result] = &plugin->simulation->start_thread();
     plugin->started_one.notify_all();
   }
   if (number == SYS_sched_setaffinity) stay_on_one_cpu();
+  if (answer == result) return;
+  // A thread that is sent on is given no result by QEMU.
+  plugin->registers.write(GuestRegister::kRax, static_cast<uint64_t>(answer));
+  qemu_plugin_set_pc(plugin->registers.read(GuestRegister::kNext));
 }
 
 // So QEMU ends a program that a signal kills, too: see kill.
@@ -434,6 +440,8 @@ void set_option(Options& options, std::string_view argument) {
     options.observer.out = value;
   } else if (name == "seed") {
     number(options.seed);
+  } else if (name == "heap") {
+    number(options.heap);
   } else if (name == "lockstep") {
     number(options.lock_step);
   } else if (name == "roi") {
@@ -474,7 +482,7 @@ void install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv
                            .registers = &plugin->registers};
   plugin->simulation =
       std::make_unique<Simulation>(plugin->machine, plugin->options.seed, plugin->options.lock_step != 0, bracket);
-  plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation);
+  plugin->system_calls = std::make_unique<SystemCalls>(*plugin->simulation, plugin->options.heap);
   if (plugin->options.roi != 0) {
     plugin->region = std::make_unique<Region>(counted);
     plugin->simulation->time_only(*plugin->region);

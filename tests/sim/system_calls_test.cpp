@@ -77,7 +77,7 @@ class SystemCallsTest : public testing::Test {
 
   const Machine machine_ = machine_with_costs();
   Simulation simulation_{machine_, 1, false, {}};
-  SystemCalls calls_{simulation_};
+  SystemCalls calls_{simulation_, 5 * kPage};  // between the program and its heap
   GuestThread& first_ = simulation_.start_thread();
   std::optional<int64_t> answer_;  // of the last call, if it was not the host's to do
 };
@@ -117,6 +117,30 @@ TEST_F(SystemCallsTest, TheMaskOfCpusIsTheMachines) {
   EXPECT_EQ(answer_, -EINVAL);
   call(first_, SYS_sched_getaffinity, {1u << 30, 8, where}, -ESRCH);  // no process has that number
   EXPECT_EQ(answer_, std::nullopt);
+}
+
+// The host's heap begins at kBase, the program's 5 pages higher; and the host has never heard of that.
+TEST_F(SystemCallsTest, TheHeapBeginsBehindAGap) {
+  constexpr Address kHeap = kBase + 5 * kPage;
+  const auto brk = [&](Address to, Address host_says) {
+    answer_ = calls_.before(first_, SYS_brk, {to});
+    const int64_t result = calls_.heap_begins(answer_.value_or(static_cast<int64_t>(host_says)));
+    calls_.after(first_, SYS_brk, result);
+    return static_cast<Address>(result);
+  };
+  EXPECT_EQ(brk(0, kBase), kHeap);
+  EXPECT_FALSE(answer_);
+  for (const Address below : {Address{0}, kBase, kBase + kPage, kHeap - 1}) {
+    EXPECT_EQ(brk(below, kBase), kHeap);
+    EXPECT_TRUE(answer_) << "the host would say where its break is";
+  }
+  EXPECT_EQ(brk(kHeap + 4 * kPage, kHeap + 4 * kPage), kHeap + 4 * kPage);
+  EXPECT_FALSE(answer_);
+  touch(kHeap, 4);
+  EXPECT_EQ(simulation_.memory().pages().resident_bytes(), 4 * kPage);
+  EXPECT_EQ(brk(0, 0), kHeap + 4 * kPage);
+  EXPECT_EQ(brk(kHeap, kHeap), kHeap);
+  EXPECT_EQ(simulation_.memory().pages().resident_bytes(), 0u);
 }
 
 TEST_F(SystemCallsTest, PagesGivenBackCost) {

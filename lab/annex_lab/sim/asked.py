@@ -39,6 +39,7 @@ class Asked:
     stdin: Path | None = None
     roi: bool = False  # only its regions of interest
     options: tuple[str, ...] = ()  # of a workload of ours, beside those that the lab gives it: sizes
+    layout: int | None = None  # None: the seed's
 
 
 def scratch_folder() -> Path:
@@ -170,7 +171,7 @@ def of_an_earlier_run(asked: Asked) -> dict | None:
         if "/" not in asked.allocator:
             known.find(asked.allocator)
         who, machine = ready(asked, scratch)
-        found = cache.find(cache.ingredients(who, machine, scratch, asked.threads, asked.seed))
+        found = cache.find(cache.ingredients(who, machine, scratch, asked.threads, asked.seed, layout=asked.layout))
         return described(asked, who, found) if found else None
     except (Failed, known.Unavailable, cache.CannotCache, run.CannotRun, native.BuildFailed):
         return None  # the run itself will say so

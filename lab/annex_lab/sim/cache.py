@@ -1,8 +1,9 @@
 """Results of simulated runs, kept by what they depend on: the very same run is not simulated twice.
 
 The key is a SHA-256 over the simulator, the machine with all its parameters, QEMU, the program with its arguments, its
-environment, its libraries and the allocator's, the seed, the number of threads, lock-step; of files their content. What
-is not in it: files that the program opens without being told to on its command line (a Python module, a configuration).
+environment, its libraries and the allocator's, the seed, the layout, the number of threads, lock-step; of files their
+content. What is not in it: files that the program opens without being told to on its command line (a Python module, a
+configuration).
 Only results of complete runs are kept, each in a file of its own that says what the key was made of.
 """
 
@@ -13,9 +14,11 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from annex_lab import paths, sample
+from annex_lab.sim import layout as layouts
 from annex_lab.sim import run
 
 FOLDER = paths.BUILD / "sim" / "cache"
@@ -90,7 +93,13 @@ def _loaded_with(file: str, _content: str) -> tuple[str, ...]:
 
 
 def ingredients(
-    guest: run.Guest, machine: Path, scratch: Path, threads: int, seed: int, lock_step: bool = False
+    guest: run.Guest,
+    machine: Path,
+    scratch: Path,
+    threads: int,
+    seed: int,
+    lock_step: bool = False,
+    layout: int | None = None,
 ) -> dict:
     """All that a run depends on, as JSON; raises CannotCache, or CannotRun as the run itself would."""
     cwd = Path(guest.cwd or Path.cwd())
@@ -117,6 +126,7 @@ def ingredients(
             "cwd": same(str(cwd)),
             "threads": threads,
             "seed": seed,
+            "layout": asdict(layouts.numbered(run.layout_of(seed, layout))),
             "lock_step": lock_step,
             **({"roi": True} if guest.roi else {}),
         }
@@ -155,10 +165,11 @@ def simulated(
     simulate: Callable[[], run.Simulated],
     say: Callable[[str], None],
     lock_step: bool = False,
+    layout: int | None = None,
 ) -> run.Simulated:
     """The results of the very same run where there are some, else those of simulate(), kept if they are complete."""
     try:
-        what = ingredients(guest, machine, scratch, threads, seed, lock_step)
+        what = ingredients(guest, machine, scratch, threads, seed, lock_step, layout)
     except CannotCache as why:
         say(f"cannot be kept: {why}")
         return simulate()
@@ -168,7 +179,7 @@ def simulated(
     done = simulate()
     if done.results and done.results["complete"]:
         try:
-            after = ingredients(guest, machine, scratch, threads, seed, lock_step)
+            after = ingredients(guest, machine, scratch, threads, seed, lock_step, layout)
             unchanged = {**after, "arguments": what["arguments"]} == what  # the program may write its own files
         except (CannotCache, run.CannotRun):
             unchanged = False

@@ -56,6 +56,7 @@ class Run:
     peak_bytes: int
     average_bytes: int
     host_s: float
+    layout: int = 0  # its number; parts of older simulators have none, and one layout
 
     @property
     def place(self) -> tuple[str, int]:
@@ -107,6 +108,7 @@ def _run(part: dict) -> Run:
         pages["peak_resident"],
         round(pages["average_resident"]),
         part["host_s"],
+        part.get("layout", 0),
     )
 
 

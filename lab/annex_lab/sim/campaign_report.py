@@ -169,8 +169,9 @@ def _heading(campaign: Campaign, made_by: str) -> list[str]:
     if mixed := campaign.mixed():
         lines.append(f"- **not all comparable: {mixed}**")
     if len(campaign.seeds) > 1:
+        own = ", each with addresses of its own," if all(run.layout == run.seed for run in runs) else ""
         lines.append(
-            "- in brackets how far the seeds are apart: of ratios (largest - smallest) / mean, else half of it"
+            f"- in brackets how far the seeds{own} are apart: of ratios (largest - smallest) / mean, else half of it"
         )
     return lines
 

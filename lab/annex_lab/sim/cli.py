@@ -81,7 +81,15 @@ def sim(
     ] = "glibc",
     workload: Annotated[str, typer.Option(help="a program of the workbench, instead of a command")] = "",
     scale: Annotated[float, typer.Option(min=0.0001, help="multiplies a workload's steps")] = 0.01,
-    seed: Annotated[int, typer.Option(min=0, help="of random numbers and threads' start offsets")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="of random numbers, threads' start offsets, and the layout")] = 1,
+    layout: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="where stack, heap, libraries and program lie; 0: as QEMU has them, at round addresses "
+            "[default: the seed]",
+        ),
+    ] = None,
     expect: Annotated[int | None, typer.Option(min=1, help="instructions expected, for the time left")] = None,
     watchdog: Annotated[int, typer.Option(min=0, help="seconds without an instruction until it counts as hung")] = 60,
     stdin: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="standard input")] = None,
@@ -143,6 +151,7 @@ def sim(
         stdin,
         roi,
         words if workload else (),
+        layout,
     )
     scratch = scratch_folder()
     try:
@@ -174,12 +183,14 @@ def _simulate(
 
     def simulate() -> run.Simulated:
         with shown.bar:
-            return run.run(who, machine, scratch, asked.seed, watchdog, shown, lock_step=lock_step)
+            return run.run(who, machine, scratch, asked.seed, watchdog, shown, lock_step=lock_step, layout=asked.layout)
 
     try:
         run.qemu()  # before a bar is shown
         if cached:
-            done = cache.simulated(who, machine, scratch, asked.threads, asked.seed, simulate, _say, lock_step)
+            done = cache.simulated(
+                who, machine, scratch, asked.threads, asked.seed, simulate, _say, lock_step, asked.layout
+            )
         else:
             done = simulate()
     except run.CannotRun as why:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annex_lab import paths, sample
+from annex_lab.sim import layout as layouts
 from annex_lab.sim import machines, surroundings
 
 PLUGIN = paths.RELEASE / "libannex-sim.so"
@@ -18,12 +19,8 @@ QEMU = paths.BUILD / "qemu" / "bin" / "qemu-x86_64"  # tools/qemu builds it
 # All that QEMU can do, but string instructions that glibc would use for everything if they were called fast: QEMU runs
 # them an element at a time.
 CPU = "max,-erms,-fsrm"
-# The program has these addresses, from 0 on, to itself, and QEMU says where its mappings lie. Else they would lie where
-# the host's kernel finds room among QEMU's own. So many, as snmalloc maps 256 GiB at once, and TCMalloc tells kinds of
-# memory apart by the upper ones of 47 bits of their addresses.
-ADDRESSES = ("-B", "0", "-R", "65536G")
 OF_QEMU = ("LD_PRELOAD", "GLIBC_TUNABLES")  # variables that QEMU has for itself
-# Annex's usual reservation is more than these; of small ones it chains several if it must.
+# Annex's usual reservation is more than all of the program's addresses; of small ones it chains several if it must.
 RESERVE = "4G"
 OF_THE_HOST = ("host_s", "mips", "host_cpu_s", "host_peak_kib")  # results that differ from run to run
 DEFECT = 125  # exit status where the simulator itself failed (sim/guest/last_resort.h)
@@ -87,6 +84,11 @@ def parameters(machine: Path, build: Build = OURS) -> dict:
     return json.loads(done.stdout)
 
 
+def layout_of(seed: int, layout: int | None) -> int:
+    """Its number: the seed's, unless another one is named."""
+    return seed if layout is None else layout
+
+
 def parked(machine: dict) -> int:
     """How many threads lend their data to the calls of as many support cores (sim/qemu/parked.c)."""
     unit = machine.get("support_core", {"cores": 0})  # older builds have none
@@ -103,12 +105,15 @@ def run(
     stdout=None,
     lock_step: bool = False,
     build: Build = OURS,
+    layout: int | None = None,
 ) -> Simulated:
     """Runs the program to its end. Ctrl-C ends it, with the results so far.
 
     In lock-step every instruction of every core takes effect in the order of simulated time: slow, and a reference.
+    The layout is the seed's unless another one is named (layout.py).
     """
     binary, whole = qemu(), parameters(machine, build)
+    places = layouts.numbered(layout_of(seed, layout))
     scratch.mkdir(parents=True, exist_ok=True)
     out = scratch / "results.json"
     progress_read, progress_write = os.pipe()
@@ -123,9 +128,10 @@ def run(
         "control": control_read,
         **({"lockstep": 1} if lock_step else {}),
         **({"roi": 1} if guest.roi else {}),
+        **({"heap": places.gap} if places.gap else {}),
     }
     plugin = ",".join([str(build.plugin), *(f"{name}={value}" for name, value in options.items())])
-    argv = [binary, "-plugin", plugin, "-cpu", CPU, *ADDRESSES, "-seed", str(seed)]
+    argv = [binary, "-plugin", plugin, "-cpu", CPU, *places.addresses, "-seed", str(seed)]
     if lock_step:
         argv.append("-one-insn-per-tb")
     settings = dict(guest.env)
@@ -145,7 +151,7 @@ def run(
     inherited = {"LD_PRELOAD": str(build.plugin), "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1"}
     base = sample.environment(inherited)
     unpadded = {name: value for name, value in base.items() if name not in OF_QEMU} | settings
-    settings |= surroundings.padding(unpadded, guest.argv)
+    settings |= surroundings.padding(unpadded, guest.argv, places.lower)
     # -E takes a list: a value with a comma comes by QEMU's own environment, which it passes on.
     for name, value in settings.items():
         if "," in value and name != "LD_PRELOAD":
@@ -183,6 +189,7 @@ def run(
     results = None
     with contextlib.suppress(OSError, ValueError):
         results = json.loads(out.read_text())
+        results["layout"] = places.number
         results["host_peak_kib"] = usage.ru_maxrss
         results["host_cpu_s"] = usage.ru_utime + usage.ru_stime
     return Simulated(results, status)

@@ -108,8 +108,9 @@ def root(folder: Path, machine: dict, tell_clock: bool, libraries: dict[str, str
     return folder
 
 
-def padding(environment: dict[str, str], argv: list[str]) -> dict[str, str]:
-    """What makes environment and command together as large as any other's: the program's stack starts below them.
+def padding(environment: dict[str, str], argv: list[str], lower: int = 0) -> dict[str, str]:
+    """What makes environment and command together as large as any other's: the program's stack starts below them, and
+    begins `lower` bytes lower by a larger environment.
 
     Else the length of the preloaded library's name, or of the folder that the program is in, decides which of the
     program's variables share a line of the caches, which was 15 % of msgpass on 16 cores.
@@ -119,7 +120,7 @@ def padding(environment: dict[str, str], argv: list[str]) -> dict[str, str]:
     size = sum(len(os.fsencode(name + value)) + len("=\0") for name, value in environment.items())
     size += sum(len(os.fsencode(argument)) + len("\0") for argument in [argv[0], *argv])  # the program's name, again
     size += sum(len(name) + len("=\0") for name in missing)
-    return {name: "" for name in missing[1:]} | {missing[0]: "x" * (-size % room)}
+    return {name: "" for name in missing[1:]} | {missing[0]: "x" * (-size % room + lower)}
 
 
 def before_start() -> None:

@@ -13,7 +13,7 @@ from annex_lab import stats
 from annex_lab.sim.figures.cells import ABOVE, Cell
 from annex_lab.sim.figures.figure import Choice
 from annex_lab.sim.figures.values import AVERAGE, MEAN
-from annex_lab.sim.figures.write import read_csv
+from annex_lab.sim.figures.write import over_layouts, read_csv
 
 MEANS = (MEAN, AVERAGE)
 
@@ -32,6 +32,8 @@ class Data:
         self.cells = read_csv(file)
         self._at = {(cell.panel, cell.row, cell.series): cell for cell in self.cells}
         self.made_by = re.search(r"^Made by: `(.*)`$", file.with_suffix(".md").read_text(), re.MULTILINE)[1]
+
+        self.layouts = over_layouts(file.with_suffix(".md"))  # whether each seed has its own
 
     @property
     def seeds(self) -> int:

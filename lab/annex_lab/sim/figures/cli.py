@@ -168,7 +168,7 @@ def _listed(works: "list[Work]") -> Table:
 ListThem = Annotated[bool, typer.Option("--list", help="list the figures, and what is missing, and end")]
 Jobs = Annotated[int, typer.Option(min=1, help="runs at a time, each on a host core")]
 ScaleFactor = Annotated[float, typer.Option(min=0.001, help="multiplies the work of every run")]
-Seeds = Annotated[str, typer.Option(help="a,b,c: of random numbers and threads' start offsets")]
+Seeds = Annotated[str, typer.Option(help="a,b,c: of random numbers, threads' start offsets, and layouts")]
 Rounds = Annotated[int, typer.Option(min=1, help="of what is measured on this machine")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be run, and end")]
 
@@ -243,7 +243,8 @@ def make(work: Work, found: Results) -> bool:
         if not cells:
             console.print(f"{name}: nothing of it was asked for", soft_wrap=True)
             continue
-        write.write(work.paper, figure, cells, work.out, shlex.join(["annex-lab", *sys.argv[1:]]))
+        layouts = found.over_layouts(figure.runs(figure.chosen(work.choice)))
+        write.write(work.paper, figure, cells, work.out, shlex.join(["annex-lab", *sys.argv[1:]]), layouts)
         without = sum(cell.ours is None for cell in cells)
         whole = whole and not without
         print(work.out / f"{figure.name}.md")

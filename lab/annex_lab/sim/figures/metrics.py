@@ -28,6 +28,7 @@ UNIT_WAITS = "unit_main"
 BUSY_SECONDS = "busy_seconds"
 KERNEL_CYCLES = "kernel_cycles"  # of all cores, in page faults and system calls
 CALL_CYCLES, CALL_KERNEL_CYCLES = "allocator_call_cycles", "allocator_kernel_cycles"  # from calls' entry to return
+LAYOUT = "layout"  # its number; older simulators have one, 0
 LLC_LOAD_MISSES, LLC_STORE_MISSES, PAGE_WALKS, CALLS = "llc_load_misses", "llc_store_misses", "page_walks", "calls"
 _ORIGINS = ("program", "allocator")
 
@@ -119,6 +120,7 @@ METRICS: dict[str, Callable[[dict], float]] = {
     CALLS: lambda part: part["allocator"]["calls"],
     "peak_resident": lambda part: part["memory"]["pages"]["peak_resident"],
     "average_resident": lambda part: part["memory"]["pages"]["average_resident"],
+    LAYOUT: lambda part: part.get("layout", 0),
 }
 
 

@@ -43,7 +43,9 @@ def _shown(paper: Paper, figure: Figure, folder: Path) -> Shown:
         figure.called,
         figure.title,
         paper.heading(figure),
-        figure.reads,
+        f"{figure.reads} {files.LAYOUTS}"
+        if cells and files.over_layouts(folder / f"{figure.name}.md")
+        else figure.reads,
         figure.missing() or ("" if cells else "not made yet"),
         picture,
         [

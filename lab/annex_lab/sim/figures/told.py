@@ -14,6 +14,7 @@ A template asks for a figure's CSV, `{% set rung = data("speedmalloc/17") %}`, a
 `energy("mstress")` is what annex-lab energy wrote into campaigns/energy/mstress.json: `estimate` writes one of its
 values with the interval, `energy_tables` all of it as the command shows it; `parameter("support.power")` is one of the
 model's.
+`{{ addresses(rung) }}` follows "three seeds": that each had addresses of its own, or nothing of tables of one layout.
 
 Words hang on numbers, too: `{{ "none is above one" | where(condition) }}` is the words, or an error where the data says
 otherwise. What a template types out though it looks like a measurement (versions, sections, scales, numbers of a paper
@@ -140,6 +141,15 @@ def parameter(name: str) -> Parameter:
     return parameters()[name]
 
 
+def addresses(*tables: Data) -> str:
+    """What is to be said of their seeds, after "three seeds"."""
+    if not any(table.layouts for table in tables):
+        return ""
+    return (
+        ", each with addresses of its own" if all(table.layouts for table in tables) else ", some with other addresses"
+    )
+
+
 def geomean(values: Iterable[float]) -> float:
     return stats.geometric_mean(list(values))
 
@@ -189,6 +199,7 @@ def environment(docs: Path) -> jinja2.Environment:
         "mean": MEAN,
         "average": AVERAGE,
         "geomean": geomean,
+        "addresses": addresses,
         "max": max,
         "min": min,
         "alone": ALONE,

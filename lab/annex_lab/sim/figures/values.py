@@ -2,16 +2,18 @@
 
 Ratios are taken seed by seed. A workload's number is their geometric mean, with the lowest and the highest seed beside
 it; a mean over workloads is taken for each seed, and then over seeds. Its 95 % interval is Student's t over workloads,
-of logarithms where the mean is geometric: it says how much hangs on the choice of them, the seeds how much is luck.
+of logarithms where the mean is geometric: it says how much hangs on the choice of them, the seeds how much is luck, of
+addresses too where each seed has its own.
 """
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from annex_lab import intervals, stats
 from annex_lab.sim.figures.cells import ABOVE, BEHIND, RATIO, Cell
 from annex_lab.sim.figures.host import Measurement
+from annex_lab.sim.figures.metrics import LAYOUT
 from annex_lab.sim.figures.runs import Spec
 
 MEAN = "geometric mean"
@@ -35,6 +37,11 @@ class Results:
         if spec not in self._measured:
             raise Missing(self._why.get(spec, "not asked for"))
         return self._measured[spec][metric]
+
+    def over_layouts(self, specs: Iterable[Spec]) -> bool:
+        """Whether each seed has addresses of its own, in all of these runs that there are."""
+        there = [(spec.seed, self._measured[spec][LAYOUT]) for spec in specs if spec in self._measured]
+        return bool(there) and all(seed == layout != 0 for seed, layout in there)
 
 
 Value = Callable[[Results, str, int], float]  # of a workload and a seed; raises Missing

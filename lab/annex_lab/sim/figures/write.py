@@ -109,9 +109,22 @@ LEGEND = (
 )
 
 
-def as_markdown(paper: Paper, figure: Figure, cells: list[Cell], made_by: str) -> str:
+# In a table whose data was made so: older tables are of one layout.
+LAYOUTS = (
+    "Each seed has addresses of its own for stack, heap, libraries and program: what is over seeds is over layouts."
+)
+
+
+def over_layouts(table: Path) -> bool:
+    """What a figure's Markdown file says of its data."""
+    return LAYOUTS in table.read_text()
+
+
+def as_markdown(paper: Paper, figure: Figure, cells: list[Cell], made_by: str, layouts: bool) -> str:
     lines = [f"# {paper.heading(figure)}", ""]
     lines += [f"Made by: `{made_by}`", "", figure.reads, "", LEGEND, ""]
+    if layouts:
+        lines += [LAYOUTS, ""]
     if missing := _missing(cells):
         lines += [*missing, ""]
     lines += [f"![{figure.title}]({figure.name}.svg)", ""]
@@ -120,10 +133,11 @@ def as_markdown(paper: Paper, figure: Figure, cells: list[Cell], made_by: str) -
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write(paper: Paper, figure: Figure, cells: list[Cell], folder: Path, made_by: str) -> None:
+def write(paper: Paper, figure: Figure, cells: list[Cell], folder: Path, made_by: str, layouts: bool) -> None:
+    """`layouts`: each seed has its own."""
     folder.mkdir(parents=True, exist_ok=True)
     as_csv(figure, cells, folder / f"{figure.name}.csv")
-    (folder / f"{figure.name}.md").write_text(as_markdown(paper, figure, cells, made_by))
+    (folder / f"{figure.name}.md").write_text(as_markdown(paper, figure, cells, made_by, layouts))
     draw.draw(figure, [cell for cell in cells if figure.pictured(cell.panel)], folder / f"{figure.name}.svg")
 
 

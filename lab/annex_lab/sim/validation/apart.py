@@ -4,7 +4,7 @@ import statistics
 
 from annex_lab.sim import run
 from annex_lab.sim.validation.section import NO_BOUND, Section
-from annex_lab.sim.validation.validator import SEEDS, Validator
+from annex_lab.sim.validation.validator import OVER_SEEDS, Validator
 
 MACHINE = "speedmalloc-16"
 THREADS = 16
@@ -30,7 +30,7 @@ def by_quantum(validator: Validator) -> Section:
     section = Section(
         "How far cores may run apart, by quantum",
         f"Cycles of programs whose threads compete, with {THREADS} threads, by how far one core may run ahead of the "
-        f"slowest, the quantum: means over {len(SEEDS)} seeds, beside each how far the seeds are apart, and the "
+        f"slowest, the quantum: means over {OVER_SEEDS}, beside each how far the seeds are apart, and the "
         "million instructions simulated a second (on each CPU of the host, all busy). Shorter is truer and slower. "
         "Bound: with "
         f"the standard quantum, {standard}, within {100 * QUANTUM_BOUND:.0f} % of what the shortest says.",
@@ -83,7 +83,7 @@ def against_lock_step(validator: Validator) -> Section:
         "How far cores may run apart, against lock-step",
         f"Cycles with {THREADS} threads as cores usually run, up to a quantum of {_standard(validator)} cycles apart, "
         "and in lock-step, where every instruction of every core takes effect in the order of simulated time "
-        f"(`annex-lab sim --lock-step`). Means over {len(SEEDS)} seeds, beside each how far the seeds are apart. "
+        f"(`annex-lab sim --lock-step`). Means over {OVER_SEEDS}, beside each how far the seeds are apart. "
         "Programs whose threads compete, and the kernel whose threads poll a word. Bound: within "
         f"{100 * LOCK_STEP_BOUND:.0f} %.",
         ["program", "allocator", "instructions", "cycles", "in lock-step", "", ""],

@@ -3,7 +3,7 @@
 import itertools
 
 from annex_lab.sim.validation.section import Section
-from annex_lab.sim.validation.validator import SEEDS, Validator
+from annex_lab.sim.validation.validator import OVER_SEEDS, Validator
 
 MACHINE = "speedmalloc-16"
 THREADS = 16
@@ -31,7 +31,7 @@ def _memory_share(runs: list[dict]) -> float:
 def of_channels(validator: Validator) -> Section:
     section = Section(
         "Memory channels",
-        f"Cycles with {THREADS} threads on {MACHINE}, means over {len(SEEDS)} seeds, by channels: relative to one, and "
+        f"Cycles with {THREADS} threads on {MACHINE}, means over {OVER_SEEDS}, by channels: relative to one, and "
         "in brackets the share of busy cycles that wait for memory. (Table 2 of SpeedMalloc gives no number of "
         f"channels; the preset has one.) Bound: with more, no program is slower by more than {100 * SLOWER:.0f} %.",
         ["program", "allocator", *(f"{count} channel{'s' if count > 1 else ''}" for count in CHANNELS), ""],

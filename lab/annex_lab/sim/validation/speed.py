@@ -85,8 +85,11 @@ def against(validator: Validator, plugin: Path, commit: str) -> Section:
         machine = machines.for_threads(threads)
         ratios, speeds = [], []
         for _ in range(ROUNDS):
-            theirs = _speed(validator.simulate(who, str(other.presets / f"{machine}.toml"), ALLOCATOR, build=other))
-            ours = _speed(validator.simulate(who, machine, ALLOCATOR))
+            # Older builds know no other layout.
+            theirs = _speed(
+                validator.simulate(who, str(other.presets / f"{machine}.toml"), ALLOCATOR, build=other, layout=0)
+            )
+            ours = _speed(validator.simulate(who, machine, ALLOCATOR, layout=0))
             ratios.append(ours / theirs)
             speeds.append((theirs, ours))
         median = statistics.median(ratios)

@@ -22,6 +22,7 @@ console = Console(stderr=True)
 PLAIN_STRINGS = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512VL,-AVX512BW,-AVX2,-AVX,-ERMS,-FSRM,-BMI2,-MOVBE,-SSE4_2"}
 
 SEEDS = (1, 2, 3)  # where a mean is over several
+OVER_SEEDS = f"{len(SEEDS)} seeds, each with addresses of its own"
 
 One, Result = TypeVar("One"), TypeVar("Result")
 
@@ -66,6 +67,7 @@ class Validator:
         lock_step: bool = False,
         build: run.Build = run.OURS,
         printed: bool = False,
+        layout: int | None = None,
     ) -> dict:
         """The results, with the host's peak memory of the run; `printed`: and what the program printed. Thread-safe."""
         found = known.find(allocator)
@@ -84,6 +86,7 @@ class Validator:
                 stdout=stdout,
                 lock_step=lock_step,
                 build=build,
+                layout=layout,
             )
         if done.results is None or not done.results["complete"]:
             raise run.CannotRun(f"{who.argv[0]} under {allocator} on {machine}: status {done.status}")
