@@ -160,12 +160,12 @@ void SharedMemory::begin(Core& support, const CallRequest& request) {
   const unsigned core = request.from;
   if (request.service == Service::kAllocate) {
     const Address mailbox = address_of(Part::kMailbox, core);
-    const std::array reads = {access(0, mailbox, false), access(2, mailbox + 8, false)};
+    const std::array reads = {access(0, mailbox, false), access(3, mailbox + 8, false)};
     support.run(read_malloc_, reads, read_malloc_.fall_through, Origin::kAllocator);
     return;
   }
   const std::array reads = {access(0, address_of(Part::kTail, core), false),
-                            access(2, address_of(Part::kRing, core, got_[place_of(core)]), false)};
+                            access(3, address_of(Part::kRing, core, got_[place_of(core)]), false)};
   support.run(read_free_, reads, read_free_.fall_through, Origin::kAllocator);
   if (++got_[place_of(core)] % kPerLine == 0) {
     const MemoryAccess head = access(0, address_of(Part::kHead, core), true);

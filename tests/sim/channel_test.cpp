@@ -153,6 +153,22 @@ TEST(SharedMemory, AnAllocationTakesATransferForEachLineThatOneWritesAndTheOther
   EXPECT_LE(took, 2 * hand_over + 2 * taking_back + 150);  // beside those: pipelines, look-ups in the L1 and L2
 }
 
+TEST(SharedMemory, EachAccessIsOfAnInstructionThatMakesOne) {
+  for (const char* publish : {"locked", "store"}) {
+    for (const char* flags : {"none", "two"}) {
+      Machine machine = Rig::machine_of("memory", 2, 128);
+      machine.support_core.publish = publish;
+      machine.support_core.flags = flags;
+      Rig rig(machine);
+      rig.alone(0, 1000);
+      for (int i = 0; i < 20; ++i) rig.ask(0, Service::kFree, 50000);
+      rig.unit->advance(kNoTime - 1);
+      for (const Core& core : rig.cores)
+        EXPECT_EQ(core.statistics().of(Origin::kAllocator).extra_accesses, 0u) << publish << ", flags: " << flags;
+    }
+  }
+}
+
 TEST(SharedMemory, WithTwoFlagsTheMailboxGoesBackToo) {
   Machine machine = Rig::machine_of("memory", 2, 128);
   machine.support_core.flags = "two";
