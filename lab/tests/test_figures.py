@@ -40,8 +40,8 @@ simulated = simulator.needed
 
 
 def choice(**more) -> Choice:
-    asked = {"allocators": ("jemalloc", "tcmalloc", "annex"), "workloads": ("larson", "xmalloc"), "seeds": (1,)}
-    asked["asked_for"] = True
+    asked = {"allocators": ("jemalloc", "tcmalloc", common.OURS), "workloads": ("larson", "xmalloc"), "seeds": (1,)}
+    asked |= {"asked_for": True, "in_software": common.IN_SOFTWARE}
     return Choice(common.SCALES, **{**asked, **more})
 
 
@@ -68,7 +68,7 @@ def at(cells: list[Cell], panel: str, row: str, series: str) -> Cell:
 
 
 def test_speedups_are_over_jemalloc_with_the_papers_beside_them():
-    times = {("jemalloc", ""): 600, ("tcmalloc", ""): 300, ("annex", "speedmalloc"): 200}
+    times = {("jemalloc", ""): 600, ("tcmalloc", ""): 300, ("annex-segregated", "speedmalloc"): 200}
     asked = choice()
     cells = BY_NAME["9"].cells(
         asked,
@@ -81,13 +81,29 @@ def test_speedups_are_over_jemalloc_with_the_papers_beside_them():
     found = at(cells, "larson", "16", "tcmalloc")
     assert (found.ours, found.paper, found.paper_from) == (pytest.approx(2), 2.71, "Table 3")
     assert found.deviation == pytest.approx(2 / 2.71 - 1)
-    found = at(cells, MEAN, "16", "annex + support core")
+    found = at(cells, MEAN, "16", "annex-segregated + support core")
     assert found.ours == pytest.approx(3) and found.paper == 1.75 and found.deviation == pytest.approx(3 / 1.75 - 1)
     assert at(cells, "larson", "8", "tcmalloc").paper is None  # the text has means only
-    assert at(cells, MEAN, "8", "annex + support core").paper == 1.73
+    assert at(cells, MEAN, "8", "annex-segregated + support core").paper == 1.73
     assert at(cells, OVER_EACH, "2", "tcmalloc").ours == pytest.approx(1.5)
     assert at(cells, OVER_EACH, "2", "tcmalloc").paper == 1.15
     assert at(cells, "larson", "16", "jemalloc").paper is None  # 1 by definition
+
+
+def test_ours_needs_the_support_core_and_has_the_default_flavour_beside_it_in_software():
+    asked = choice(allocators=common.ALLOCATORS, workloads=("larson",))
+    runs = {(spec.allocator, spec.hardware) for spec in BY_NAME["9"].runs(asked)}
+    assert {hardware for allocator, hardware in runs if allocator == common.OURS} == {common.SUPPORT}
+    times = {("annex", ""): 300, ("annex", "speedmalloc"): 200, ("annex-segregated", "speedmalloc"): 100}
+    made = results(lambda spec: times.get((spec.allocator, spec.hardware), 600), asked, "17")
+    cells = BY_NAME["17"].cells(asked, made)
+    assert at(cells, "annex-segregated, over itself in software", "larson", "speedmalloc").ours == pytest.approx(3)
+    assert at(cells, "annex, over itself in software", "larson", "speedmalloc").ours == pytest.approx(1.5)
+    assert at(cells, OVER_EACH, "larson", "jemalloc").ours == pytest.approx(6)
+    made = results(lambda spec: 1, asked, "10", l2_stalls_main=lambda spec: 2, l2_stalls_all=lambda spec: 2,
+                   busy_main=lambda spec: 4)  # fmt: skip
+    named = {cell.series for cell in BY_NAME["10"].cells(asked, made)}
+    assert "annex-segregated + support core / annex" in named and "annex-segregated" not in named
 
 
 def test_the_papers_ratios_by_workload_have_its_means():
@@ -691,7 +707,7 @@ def test_a_partition_is_held_against_no_partition():
 
 def test_table_3_has_shares_and_speedups_beside_the_papers():
     asked = choice(workloads=("larson",), allocators=common.ALLOCATORS)
-    cycles = {"jemalloc": 200, "tcmalloc": 100, "mimalloc3": 160, "annex": 80}
+    cycles = {"jemalloc": 200, "tcmalloc": 100, "mimalloc3": 160, "annex": 80, "annex-segregated": 50}
     made = results(
         lambda spec: cycles[spec.allocator] / (2 if spec.hardware else 1),
         asked,
@@ -705,7 +721,8 @@ def test_table_3_has_shares_and_speedups_beside_the_papers():
         "tcmalloc": (2, 2.71),
         "mimalloc3": (1.25, 2.17),
         "annex": (2.5, None),
-        "annex + support core": (pytest.approx(5), 3.19),
+        "annex + support core": (pytest.approx(5), None),
+        "annex-segregated + support core": (pytest.approx(8), 3.19),
     }
     assert [cell.paper for cell in cells if cell.unit == SHARE and cell.row == "larson"] == [0.0599]
 

@@ -43,7 +43,7 @@ def test_mallaccs_16_kib_have_as_many_entries_as_fit():
 
 
 def test_energy_is_held_against_accelerators_with_16_threads():
-    asked = choice(allocators=("tcmalloc", "annex"))
+    asked = choice(allocators=("tcmalloc", "annex-segregated"))
     taken = {"": 4.0, "memento-plus": 3.0, "mallacc-16k": 5.0, "speedmalloc": 2.0}
     made = {
         spec: {"energy_drawn": taken[spec.hardware] * numpy.array([1.0, 1.1])} for spec in BY_NAME["13"].runs(asked)
@@ -58,7 +58,7 @@ def test_energy_is_held_against_accelerators_with_16_threads():
 
 
 def test_the_parts_of_what_is_saved_add_up():
-    asked = choice(workloads=("larson",), allocators=("jemalloc", "tcmalloc", "annex"))
+    asked = choice(workloads=("larson",), allocators=("jemalloc", "tcmalloc", "annex-segregated"))
 
     def of_both(there: float, here: float):
         return lambda spec: here if spec.hardware == "speedmalloc" else there
@@ -78,7 +78,7 @@ def test_the_parts_of_what_is_saved_add_up():
     cells = BY_NAME["6.2.2"].cells(asked, made)
 
     def found(panel: str, base: str = "tcmalloc") -> Cell:
-        return at(cells, panel, values.AVERAGE, f"annex + support core, of {base}'s")
+        return at(cells, panel, values.AVERAGE, f"annex-segregated + support core, of {base}'s")
 
     ours = [found(panel).ours for panel in (saved.WHOLE, saved.L2, saved.LOCKED, saved.WAITING, saved.REST)]
     assert ours == pytest.approx([0.4, 0.1, 0.09, -0.05, 0.26])
@@ -105,7 +105,7 @@ def test_what_remains_of_l2_misses_with_one_thread():
         l2_stalls_all=lambda spec: 90 if spec.hardware else 80,
     )
     cells = BY_NAME["6.2.1"].cells(asked, made)
-    found = at(cells, "what remains, main cores", MEAN, "annex + support core / tcmalloc")
+    found = at(cells, "what remains, main cores", MEAN, "annex-segregated + support core / tcmalloc")
     assert found.ours == pytest.approx(0.75) and found.paper == pytest.approx(1 - 0.1469)
     assert at(cells, "what remains, all cores", "espresso", "jemalloc + support core / jemalloc").ours == 1.125
 

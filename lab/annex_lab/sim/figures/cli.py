@@ -197,6 +197,7 @@ def choice_of(
         rounds,
         asked_for=bool(_split(allocators)),
         sizes=paper.sizes,
+        in_software=paper.in_software,
     )
 
 

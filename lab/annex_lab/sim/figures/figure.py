@@ -26,6 +26,7 @@ class Choice:
     other_work: Mapping[str, int] = field(default_factory=dict)  # by workload, in instructions: program.work
     asked_for: bool = False  # these allocators; else they are the paper's
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by workload, where they are not its own
+    in_software: Mapping[str, str] = field(default_factory=dict)  # who stands there for those that need a unit
 
     def of(self, workloads: Iterable[str]) -> list[str]:
         return [name for name in workloads if not self.workloads or name in self.workloads]
@@ -36,6 +37,7 @@ class Choice:
     def run(
         self, workload: str, allocator: str, threads: int, seed: int, hardware: str = "", settings: tuple[str, ...] = ()
     ) -> Spec:
+        allocator = allocator if hardware else self.in_software.get(allocator, allocator)
         scale = max(LEAST_SCALE, self.scales[workload] * self.scale_factor)
         if self.other_work.get(workload):
             settings = (*settings, f"program.work={self.other_work[workload]}")
@@ -87,6 +89,7 @@ class Paper:
     scales: dict[str, float]  # how much of each workload is simulated
     allocators: tuple[str, ...]  # that it is about, where others can be asked for
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of workloads, where they are not their own
+    in_software: Mapping[str, str] = field(default_factory=dict)  # as of Choice
 
     def heading(self, figure: Figure) -> str:
         named = f"{self.title}'s {figure.called}" if figure.kind else f"Beside {self.title}'s figures"

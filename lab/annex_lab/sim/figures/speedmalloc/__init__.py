@@ -50,4 +50,4 @@ FIGURES = [
     WORKING_SETS,
 ]
 
-PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES)
+PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES, common.IN_SOFTWARE)

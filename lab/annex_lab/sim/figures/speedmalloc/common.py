@@ -11,9 +11,13 @@ from annex_lab.sim.figures.values import Bounds, Column, Place, Results, Value, 
 MANY = 16  # threads
 THREADS = (1, 2, 4, 8, 16)
 PEERS = ("jemalloc", "tcmalloc", "mimalloc3")
-OURS = "annex"
-ALLOCATORS = (*PEERS, OURS)
-TODAY = (*PEERS, "snmalloc", OURS)  # that the question is asked of what is left to gain
+ANNEX = "annex"  # the default flavour, in software, and as it is on a support core
+# SpeedMalloc as in the paper: metadata apart from the blocks, called directly on the support core. It takes one call at
+# a time, so that beside it in software stands the default flavour.
+OURS = "annex-segregated"
+IN_SOFTWARE = {OURS: ANNEX}
+ALLOCATORS = (*PEERS, ANNEX, OURS)
+TODAY = (*PEERS, "snmalloc", ANNEX)  # in software; that the question is asked of what is left to gain
 SUPPORT = "speedmalloc"  # the hardware
 # Accelerators at each core, and what the paper calls them; they are built atop TCMalloc (6.1.3, 6.2.2).
 MEMENTO, MALLACC = "memento-plus", "mallacc-16k"
@@ -118,6 +122,11 @@ def over_accelerator(choice: Choice, hardware: str, threads: int) -> Value:
         of(choice.maker(ATOP[hardware], threads, hardware), "cycles"),
         of(choice.maker(OURS, threads, SUPPORT), "cycles"),
     )
+
+
+def in_software(choice: Choice) -> list[str]:
+    """Without those that only a support core can have."""
+    return [name for name in choice.allocators if name not in IN_SOFTWARE]
 
 
 def both(choice: Choice, workloads: Iterable[str], threads: int) -> list[Spec]:

@@ -4,7 +4,18 @@ from annex_lab.sim.figures.cells import RATIO, SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, OURS, PEERS, SUPPORT, both, offloaded, table
+from annex_lab.sim.figures.speedmalloc.common import (
+    IN_SOFTWARE,
+    MANY,
+    MULTI,
+    OURS,
+    PEERS,
+    SUPPORT,
+    both,
+    in_software,
+    offloaded,
+    table,
+)
 from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, Value, in_panel, less, of, over
 
 BASE = "jemalloc"
@@ -22,8 +33,8 @@ def _by_series(choice: Choice, metric: str, whole: str) -> list[Column]:
     """Each in software and offloaded, over jemalloc's in software, or a part of the whole there."""
     base, part = _of(choice, BASE, whole), metric != whole
     columns = []
-    for hardware in ("", SUPPORT):
-        for name in choice.allocators:
+    for hardware, names in (("", in_software(choice)), (SUPPORT, choice.allocators)):
+        for name in names:
             series = offloaded(name) if hardware else name
             value = over(_of(choice, name, metric, hardware), base)
             columns.append(Column(series, value, mean=AVERAGE if part else MEAN, unit=SHARE if part else RATIO))
@@ -39,7 +50,7 @@ def _remaining(choice: Choice, mine: str, name: str, metric: str, known: dict[st
 def pairs(choice: Choice) -> list[tuple[str, str]]:
     """Who is set against whom: ours offloaded against each peer, and each offloaded against itself."""
     ours = [(OURS, name) for name in choice.among(PEERS)] if OURS in choice.allocators else []
-    return ours + [(name, name) for name in choice.allocators]
+    return ours + [(name, IN_SOFTWARE.get(name, name)) for name in choice.allocators]
 
 
 def _cells_10(choice: Choice, results: Results) -> list[Cell]:
@@ -61,7 +72,7 @@ def _cells_10(choice: Choice, results: Results) -> list[Cell]:
             "6.2.2",
             unit=SHARE,
         )
-        for name in choice.allocators
+        for name in in_software(choice)
     ]
     return found + table(choice, results, shares, workloads, in_panel("share of busy cycles, in software"))
 

@@ -7,7 +7,7 @@ from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import ladder, paper
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, TODAY, table
+from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, OURS, TODAY, in_software, table
 from annex_lab.sim.figures.values import AVERAGE, Column, Results, in_panel, of, over
 
 SHARES = "allocator's share of instructions in software, per cent"
@@ -37,7 +37,7 @@ def _runs(choice: Choice) -> list[Spec]:
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     there, found = thinned(choice), []
-    for name in choice.allocators:
+    for name in in_software(choice):
         run = there.maker(name, MANY)
         share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
         column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
@@ -58,5 +58,5 @@ DENSITY = Figure(
     unit="speedup over software, or share",
     pictured=ladder.is_pictured,
     kind="",
-    allocators=TODAY,
+    allocators=(*TODAY, OURS),
 )

@@ -3,7 +3,7 @@
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc.common import cells_of_variants, runs_of_variants
+from annex_lab.sim.figures.speedmalloc.common import cells_of_variants, in_software, runs_of_variants
 from annex_lab.sim.figures.values import Results
 
 CHANGES = {
@@ -14,12 +14,12 @@ CHANGES = {
 
 
 def _runs(choice: Choice) -> list[Spec]:
-    return [spec for name in choice.allocators for spec in runs_of_variants(choice, name, CHANGES.values())]
+    return [spec for name in in_software(choice) for spec in runs_of_variants(choice, name, CHANGES.values())]
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
-    for name in choice.allocators:
+    for name in in_software(choice):
         found += cells_of_variants(choice, results, name, CHANGES, f"{name}: speedup over the standard core")
     return found
 

@@ -5,7 +5,7 @@ from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, SINGLE, seeds_of, table
+from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, SINGLE, in_software, seeds_of, table
 from annex_lab.sim.figures.values import AVERAGE, Column, Results, in_panel, of, over
 
 GROUPS = {f"{MANY} threads": (MULTI, MANY), "one thread": (SINGLE, 1)}
@@ -16,7 +16,7 @@ def _runs(choice: Choice) -> list[Spec]:
     return [
         spec
         for workloads, threads in GROUPS.values()
-        for name in choice.allocators
+        for name in in_software(choice)
         for spec in each(choice.maker(name, threads), choice.of(workloads), seeds_of(choice, threads))
     ]
 
@@ -31,7 +31,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
             if not choice.of(workloads):
                 continue
             columns = []
-            for name in choice.allocators:
+            for name in in_software(choice):
                 run = choice.maker(name, threads)
                 value = over(of(run, kernel), of(run, whole))
                 columns.append(Column(name, value, known, paper.KERNEL_FROM, mean=AVERAGE, unit=SHARE))

@@ -20,6 +20,7 @@ from annex_lab.sim.figures.speedmalloc.common import (
     accelerators,
     both,
     called,
+    in_software,
     of_accelerators,
     offloaded,
     table,
@@ -152,7 +153,7 @@ def _cells_2(choice: Choice, results: Results) -> list[Cell]:
         ]
         found += table(choice, results, columns, workloads, in_panel(part))
     fewer = []
-    for name in choice.allocators:
+    for name in in_software(choice):
         if name != BASE:
             runs = [of(choice.maker(one, MANY), "instructions") for one in (BASE, name)]
             fewer.append(_share(name, over(less(*runs), runs[0]), paper.INSTRUCTIONS_SAVED, name))

@@ -5,7 +5,16 @@ from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc.common import MANY, SPACED, SUPPORT, bound_runs, bounds, speedup, table
+from annex_lab.sim.figures.speedmalloc.common import (
+    MANY,
+    SPACED,
+    SUPPORT,
+    bound_runs,
+    bounds,
+    in_software,
+    speedup,
+    table,
+)
 from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_row, of, over
 
 BIG = "ic-malloc-queues"
@@ -34,7 +43,8 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     for name in choice.allocators:
         run = choice.maker(name, MANY)
         share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
-        found += _by_steps(choice, results, Column(name, share, mean=AVERAGE, unit=SHARE), SHARES)
+        if name in in_software(choice):
+            found += _by_steps(choice, results, Column(name, share, mean=AVERAGE, unit=SHARE), SHARES)
         for hardware, what in ON.items():
             value = speedup(choice, name, name, MANY, hardware)
             column = Column(name, value, mean=MEAN, bounds=bounds(choice, name, name, MANY))

@@ -7,13 +7,13 @@ from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, OURS, SUPPORT, TODAY, offloaded, table
+from annex_lab.sim.figures.speedmalloc.common import ANNEX, MANY, MULTI, SUPPORT, TODAY, offloaded, table
 from annex_lab.sim.figures.values import MEAN, Column, Results, Value, in_panel, in_row, of, over
 
 WORKLOAD = "sh6bench"
 L1D_KIB = (1, 2, 4, 8, 16)
 
-UNDER = ("mimalloc3", "snmalloc", OURS)  # the paper's is of mimalloc
+UNDER = ("mimalloc3", "snmalloc", ANNEX)  # the paper's is of mimalloc
 PARTED = ("tcmalloc", *UNDER)
 L2_WAYS, ALLOCATOR_WAYS = 8, (1, 2, 4)
 L2_KIB = (128, 256, 512, 1024)

@@ -7,6 +7,7 @@ from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
 from annex_lab.sim.figures.speedmalloc.common import (
+    ANNEX,
     ATOP,
     MANY,
     MEMENTO,
@@ -24,6 +25,7 @@ from annex_lab.sim.figures.speedmalloc.common import (
     both,
     bound_runs,
     bounds,
+    in_software,
     of_accelerators,
     offloaded,
     over_accelerator,
@@ -39,7 +41,7 @@ REDIS = "speedup over jemalloc, Redis alone"
 def _over_base(choice: Choice, threads: int) -> list[Column]:
     """Speedups over jemalloc in software; with 16 threads the paper's are Table 3's."""
     columns = []
-    for name in choice.allocators:
+    for name in in_software(choice):
         known = {}
         if threads == MANY and name != BASE and name in paper.OVER_JEMALLOC_MEAN:
             known = paper.OVER_JEMALLOC[name] | {MEAN: paper.OVER_JEMALLOC_MEAN[name]}
@@ -109,9 +111,9 @@ FIGURE_9 = Figure(
     "9",
     "Speedups by threads",
     "Cycles from start to end under jemalloc in software / under each, by threads. The paper's SpeedMalloc is a "
-    f"design of its own after TCMalloc and mimalloc; beside it stands {offloaded(OURS)}. Table 3 has the paper's "
-    "numbers by workload, for 16 threads; with fewer there is one seed. Mallacc has the 16 KiB at "
-    "each core that the paper says, and no more of it: 862 entries, as fast as 16, atop a TCMalloc with markers.",
+    f"design of its own after TCMalloc and mimalloc; beside it stands {offloaded(OURS)}, in software {ANNEX}. Table 3 "
+    "has the paper's numbers by workload, for 16 threads; with fewer there is one seed. Mallacc has the 16 KiB at each "
+    "core that the paper says, and no more of it: 862 entries, as fast as 16, atop a TCMalloc with markers.",
     _runs_9,
     _cells_9,
     drawn="lines",
@@ -137,7 +139,7 @@ def _runs_8(choice: Choice) -> list[Spec]:
 
 def _cells_8(choice: Choice, results: Results) -> list[Cell]:
     workloads = choice.of(SINGLE)
-    columns = [Column(name, speedup(choice, name, BASE, 1)) for name in choice.allocators]
+    columns = [Column(name, speedup(choice, name, BASE, 1)) for name in in_software(choice)]
     columns += [
         Column(
             offloaded(name),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc.common import MANY, OURS, SIGNALS, SUPPORT, speedup
+from annex_lab.sim.figures.speedmalloc.common import ANNEX, MANY, SIGNALS, SUPPORT, speedup
 from annex_lab.sim.figures.values import Column, Results, cells, in_row
 
 WORKLOAD = "gap-bfs"
@@ -31,7 +31,7 @@ def _runs(choice: Choice) -> list[Spec]:
         for vertices in SIZES
         for hardware, settings in (("", ()), *((SUPPORT, settings) for settings in SERIES.values()))
         for spec in each(
-            _sized(choice, vertices).maker(OURS, MANY, hardware, settings), choice.of([WORKLOAD]), choice.seeds[:1]
+            _sized(choice, vertices).maker(ANNEX, MANY, hardware, settings), choice.of([WORKLOAD]), choice.seeds[:1]
         )
     ]
 
@@ -41,7 +41,7 @@ def _cells(choice: Choice, results: Results) -> list[Cell]:
     for vertices in SIZES:
         sized = _sized(choice, vertices)
         for series, settings in SERIES.items():
-            column = Column(series, speedup(sized, OURS, OURS, MANY, SUPPORT, settings))
+            column = Column(series, speedup(sized, ANNEX, ANNEX, MANY, SUPPORT, settings))
             place = in_row(f"{vertices:,} vertices", PANEL)
             found += cells(results, column, choice.of([WORKLOAD]), choice.seeds[:1], place)[:-1]
     return found
