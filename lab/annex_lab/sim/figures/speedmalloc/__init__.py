@@ -9,6 +9,7 @@ from annex_lab.sim.figures.speedmalloc.everything import EVERY_ALLOCATOR
 from annex_lab.sim.figures.speedmalloc.existing import EXISTING
 from annex_lab.sim.figures.speedmalloc.kernel import SECTION_2_1
 from annex_lab.sim.figures.speedmalloc.ladder import FIGURE_17
+from annex_lab.sim.figures.speedmalloc.left import LEFT
 from annex_lab.sim.figures.speedmalloc.memento import MEMENTO_PLUS
 from annex_lab.sim.figures.speedmalloc.one_change import ONE_CHANGE
 from annex_lab.sim.figures.speedmalloc.queue_order import QUEUE_ORDER
@@ -48,6 +49,7 @@ FIGURES = [
     MEMENTO_PLUS,
     STACKED,
     WORKING_SETS,
+    LEFT,
 ]
 
 PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES, common.IN_SOFTWARE)

@@ -76,10 +76,11 @@ def _order(choice: Choice, results: Results, name: str, panel: str) -> Cell:
     return Cell(panel, name, "workloads", by_mean, least, most, note=f"of {len(workloads)}", unit=COUNT)
 
 
-def cells_of(choice: Choice, results: Results) -> list[Cell]:
+def speedups(choice: Choice, results: Results, rungs: Iterable[str]) -> list[Cell]:
+    """Of each over itself in software; and of ours on the support core over each."""
     workloads, found = choice.of(MULTI), []
     for name in choice.allocators:
-        columns = [_rung(choice, name, hardware) for hardware in RUNGS]
+        columns = [_rung(choice, name, hardware) for hardware in rungs]
         found += table(choice, results, columns, workloads, in_panel(f"{name}, over itself in software"))
     if OURS in choice.allocators:
         columns = [
@@ -93,6 +94,11 @@ def cells_of(choice: Choice, results: Results) -> list[Cell]:
             for name in choice.among(PEERS)
         ]
         found += table(choice, results, columns, workloads, in_panel(OVER_EACH))
+    return found
+
+
+def cells_of(choice: Choice, results: Results) -> list[Cell]:
+    found = speedups(choice, results, RUNGS)
     return found + [_order(choice, results, name, panel) for panel in ORDERS for name in choice.allocators]
 
 
