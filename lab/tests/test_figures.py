@@ -106,6 +106,18 @@ def test_ours_needs_the_support_core_and_has_the_default_flavour_beside_it_in_so
     assert "annex-segregated + support core / annex" in named and "annex-segregated" not in named
 
 
+def test_workloads_that_take_long_have_one_seed_in_the_place_of_all():
+    asked = choice(allocators=("jemalloc",), workloads=("larson", "gap-bfs"), seeds=(3, 1), one_seed=common.ONE_SEED)
+    runs = {(spec.workload, spec.seed) for spec in BY_NAME["17"].runs(asked)}
+    assert runs == {("larson", 3), ("larson", 1), ("gap-bfs", 3)}
+    made = results(lambda spec: 100 * spec.seed if spec.hardware else 600, asked, "17")
+    cells = BY_NAME["17"].cells(asked, made)
+    found = at(cells, "jemalloc, over itself in software", "gap-bfs", "speedmalloc")
+    assert found.ours == found.seeds_low == found.seeds_high == pytest.approx(2)
+    mean = at(cells, "jemalloc, over itself in software", MEAN, "speedmalloc")
+    assert (mean.seeds_low, mean.seeds_high) == pytest.approx((2, 12**0.5))
+
+
 def test_the_papers_ratios_by_workload_have_its_means():
     for name, mean in (("jemalloc", 1.75), ("tcmalloc", 1.18), ("mimalloc3", 1.15)):
         known = paper.over(name)

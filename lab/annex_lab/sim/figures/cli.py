@@ -198,6 +198,7 @@ def choice_of(
         asked_for=bool(_split(allocators)),
         sizes=paper.sizes,
         in_software=paper.in_software,
+        one_seed=paper.one_seed,
     )
 
 

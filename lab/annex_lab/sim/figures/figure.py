@@ -1,7 +1,7 @@
 """What a figure is: the runs that it needs, the cells that come of them, how it is drawn."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from annex_lab.sim import machines
@@ -27,6 +27,7 @@ class Choice:
     asked_for: bool = False  # these allocators; else they are the paper's
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by workload, where they are not its own
     in_software: Mapping[str, str] = field(default_factory=dict)  # who stands there for those that need a unit
+    one_seed: Collection[str] = ()  # workloads that have the first seed alone, in the place of each
 
     def of(self, workloads: Iterable[str]) -> list[str]:
         return [name for name in workloads if not self.workloads or name in self.workloads]
@@ -38,6 +39,7 @@ class Choice:
         self, workload: str, allocator: str, threads: int, seed: int, hardware: str = "", settings: tuple[str, ...] = ()
     ) -> Spec:
         allocator = allocator if hardware else self.in_software.get(allocator, allocator)
+        seed = self.seeds[0] if workload in self.one_seed else seed
         scale = max(LEAST_SCALE, self.scales[workload] * self.scale_factor)
         if self.other_work.get(workload):
             settings = (*settings, f"program.work={self.other_work[workload]}")
@@ -90,6 +92,7 @@ class Paper:
     allocators: tuple[str, ...]  # that it is about, where others can be asked for
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of workloads, where they are not their own
     in_software: Mapping[str, str] = field(default_factory=dict)  # as of Choice
+    one_seed: Collection[str] = ()  # as of Choice
 
     def heading(self, figure: Figure) -> str:
         named = f"{self.title}'s {figure.called}" if figure.kind else f"Beside {self.title}'s figures"

@@ -52,4 +52,13 @@ FIGURES = [
     LEFT,
 ]
 
-PAPER = Paper("speedmalloc", "SpeedMalloc", FIGURES, common.SCALES, common.ALLOCATORS, common.SIZES, common.IN_SOFTWARE)
+PAPER = Paper(
+    "speedmalloc",
+    "SpeedMalloc",
+    FIGURES,
+    common.SCALES,
+    common.ALLOCATORS,
+    common.SIZES,
+    common.IN_SOFTWARE,
+    common.ONE_SEED,
+)

@@ -42,6 +42,8 @@ MULTI = {
 }
 # Where a workload has more by itself than the papers' program (workloads/sizes.csv).
 SIZES = {"mstress": ("--items=33750",)}
+# Whose structures take most of a run, 0.5 to 1.2 billion instructions: one seed.
+ONE_SEED = ("mstress", "gap-bfs", "gap-bc", "nas-dc")
 SINGLE = {
     "espresso": 0.01,
     "cfrac": 0.011,  # five relations

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-from annex_lab.sim.figures import metrics
-from annex_lab.sim.figures.cells import SHARE, Cell
+from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, Figure
 from annex_lab.sim.figures.runs import Spec
-from annex_lab.sim.figures.speedmalloc import ladder, paper
-from annex_lab.sim.figures.speedmalloc.common import MANY, MULTI, OURS, TODAY, in_software, table
-from annex_lab.sim.figures.values import AVERAGE, Column, Results, in_panel, of, over
+from annex_lab.sim.figures.speedmalloc import ladder
+from annex_lab.sim.figures.speedmalloc.common import OURS, TODAY
+from annex_lab.sim.figures.values import Results
 
-SHARES = "allocator's share of instructions in software, per cent"
 # Instructions after each call: those with which jemalloc's share in software is the table's, (A / share - T) / calls of
 # a run without them that has T instructions, A of them the allocator's. cache-scratch has that share without any;
 # gap-bc would need 31,110, with which a run is 46 billion.
@@ -36,13 +34,8 @@ def _runs(choice: Choice) -> list[Spec]:
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
-    there, found = thinned(choice), []
-    for name in in_software(choice):
-        run = there.maker(name, MANY)
-        share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
-        column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
-        found += table(there, results, [column], choice.of(MULTI), in_panel(SHARES))
-    return found + ladder.cells_of(there, results)
+    there = thinned(choice)
+    return ladder.shares_of(there, results) + ladder.cells_of(there, results)
 
 
 DENSITY = Figure(

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterable
 
 from annex_lab import stats
-from annex_lab.sim.figures.cells import COUNT, Cell
+from annex_lab.sim.figures import metrics
+from annex_lab.sim.figures.cells import COUNT, SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
 from annex_lab.sim.figures.speedmalloc import paper
@@ -17,10 +18,11 @@ from annex_lab.sim.figures.speedmalloc.common import (
     SUPPORT,
     bound_runs,
     bounds,
+    in_software,
     speedup,
     table,
 )
-from annex_lab.sim.figures.values import LEVEL, MEAN, Column, Missing, Results, in_panel
+from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN, Column, Missing, Results, in_panel, of, over
 
 # Hardware: calls on an idle big core by queues in shared memory; by signals; by signals with queues in hardware; and
 # these on a small core.
@@ -31,6 +33,7 @@ ORDERS = {
     "workloads with the ladder in the paper's order, all on the big core": RUNGS[:-1],
     "workloads with the ladder in the paper's order, its last step on the small core": (*RUNGS[:2], SUPPORT),
 }
+SHARES = "allocator's share of instructions in software, per cent"
 LADDER_OF = "tcmalloc"  # the paper's is relative to it
 
 
@@ -74,6 +77,17 @@ def _order(choice: Choice, results: Results, name: str, panel: str) -> Cell:
         return Cell(panel, name, "workloads", None, note=str(why))
     least, most = min(by_seed.values()), max(by_seed.values())
     return Cell(panel, name, "workloads", by_mean, least, most, note=f"of {len(workloads)}", unit=COUNT)
+
+
+def shares_of(choice: Choice, results: Results) -> list[Cell]:
+    """The allocator's share of instructions in software, with Table 3's beside it."""
+    found = []
+    for name in in_software(choice):
+        run = choice.maker(name, MANY)
+        share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
+        column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
+        found += table(choice, results, [column], choice.of(MULTI), in_panel(SHARES))
+    return found
 
 
 def speedups(choice: Choice, results: Results, rungs: Iterable[str]) -> list[Cell]:

@@ -18,7 +18,7 @@ def _runs(choice: Choice) -> list[Spec]:
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
-    return ladder.speedups(choice, results, (SUPPORT,))
+    return ladder.shares_of(choice, results) + ladder.speedups(choice, results, (SUPPORT,))
 
 
 LEFT = Figure(
@@ -28,6 +28,7 @@ LEFT = Figure(
     "and ours there over each; beside each number what it would be if calls cost nothing beside the signals.",
     _runs,
     _cells,
-    unit="speedup over software",
+    unit="speedup over software, or share",
+    pictured=lambda panel: panel != ladder.SHARES,
     kind="",
 )

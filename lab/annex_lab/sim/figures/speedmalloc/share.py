@@ -15,11 +15,11 @@ from annex_lab.sim.figures.speedmalloc.common import (
     speedup,
     table,
 )
+from annex_lab.sim.figures.speedmalloc.ladder import SHARES
 from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_row, of, over
 
 BIG = "ic-malloc-queues"
 ON = {SUPPORT: "on the support core", BIG: "on an idle main core with its queues"}
-SHARES = "allocator's share of instructions in software, per cent"
 
 
 def _runs(choice: Choice) -> list[Spec]:
