@@ -99,7 +99,8 @@ def speedup(choice: Choice, mine: str, base: str, threads: int, hardware: str = 
 
 
 def bounds(choice: Choice, mine: str, base: str, threads: int) -> Bounds:
-    """Of a speedup of an offloaded allocator."""
+    """Of a speedup of an offloaded allocator; of one that has another in software beside it, that one's."""
+    mine = IN_SOFTWARE.get(mine, mine)
     return Bounds(
         speedup(choice, mine, base, threads, SUPPORT, SIGNALS),
         speedup(choice, mine, base, threads),
@@ -108,6 +109,7 @@ def bounds(choice: Choice, mine: str, base: str, threads: int) -> Bounds:
 
 def bound_runs(choice: Choice, allocator: str, workloads: Iterable[str], threads: int) -> list[Spec]:
     """With the first seed."""
+    allocator = IN_SOFTWARE.get(allocator, allocator)
     return each(choice.maker(allocator, threads, SUPPORT, SIGNALS), workloads, choice.seeds[:1])
 
 
