@@ -106,6 +106,33 @@ def test_ours_needs_the_support_core_and_has_the_default_flavour_beside_it_in_so
     assert "annex-segregated + support core / annex" in named and "annex-segregated" not in named
 
 
+def test_what_is_left_is_over_each_in_software_with_metadata_together_and_apart():
+    asked = choice(allocators=("jemalloc", "annex", common.OURS), workloads=("larson",))
+    runs = {(spec.allocator, bool(spec.hardware), bool(spec.settings)) for spec in BY_NAME["left"].runs(asked)}
+    software = {("jemalloc", False, False), ("annex", False, False)}
+    assert runs == software | {("annex", True, False), ("annex", True, True), (common.OURS, True, False)}
+
+    def cycles(spec: Spec) -> float:
+        if spec.settings:
+            return 100
+        return (
+            {"jemalloc": 600, "annex": 300}[spec.allocator]
+            if not spec.hardware
+            else {"annex": 400}.get(spec.allocator, 200)
+        )
+
+    made = results(
+        cycles, asked, "left", instructions=lambda spec: 100, **{metrics.ALLOCATOR_INSTRUCTIONS: lambda spec: 6}
+    )
+    cells = BY_NAME["left"].cells(asked, made)
+    together, apart = "annex + support core, over each in software", OVER_EACH
+    assert at(cells, together, "larson", "annex").ours == 0.75 and at(cells, together, "larson", "annex").bound == 3
+    found = at(cells, apart, "larson", "jemalloc")
+    assert (found.ours, found.bound, found.paper) == (pytest.approx(3), 6, 3.19)
+    assert at(cells, together, "larson", "jemalloc").paper is None
+    assert at(cells, ladder.SHARES, "larson", "annex").ours == 0.06
+
+
 def test_workloads_that_take_long_have_one_seed_in_the_place_of_all():
     asked = choice(allocators=("jemalloc",), workloads=("larson", "gap-bfs"), seeds=(3, 1), one_seed=common.ONE_SEED)
     runs = {(spec.workload, spec.seed) for spec in BY_NAME["17"].runs(asked)}
@@ -662,7 +689,8 @@ def test_each_figure_can_be_made(figures, tmp_path, of, figure):
     assert rows and all(row["ours"] for row in rows)
     # Of four figures the papers' texts have no number; of those that are not the papers', some have.
     silent = (of.name, name) in (("speedmalloc", "15"), ("mallacc", "17"), ("nextgen", "3.1.2"), ("nextgen", "3.2"))
-    in_text = (figure.kind != "" and not silent) or name in ("memento", "density", "area", "distance", "pairs")
+    others = ("memento", "density", "left", "area", "distance", "pairs")
+    in_text = (figure.kind != "" and not silent) or name in others
     assert any(row["paper"] for row in rows) == in_text
     assert (tmp_path / f"out/{name}.md").read_text().startswith(f"# {of.heading(figure)}\n")
     assert (tmp_path / f"out/{name}.svg").exists()

@@ -90,11 +90,10 @@ def shares_of(choice: Choice, results: Results) -> list[Cell]:
     return found
 
 
-def speedups(choice: Choice, results: Results, rungs: Iterable[str]) -> list[Cell]:
-    """Of each over itself in software; and of ours on the support core over each."""
+def cells_of(choice: Choice, results: Results) -> list[Cell]:
     workloads, found = choice.of(MULTI), []
     for name in choice.allocators:
-        columns = [_rung(choice, name, hardware) for hardware in rungs]
+        columns = [_rung(choice, name, hardware) for hardware in RUNGS]
         found += table(choice, results, columns, workloads, in_panel(f"{name}, over itself in software"))
     if OURS in choice.allocators:
         columns = [
@@ -108,11 +107,6 @@ def speedups(choice: Choice, results: Results, rungs: Iterable[str]) -> list[Cel
             for name in choice.among(PEERS)
         ]
         found += table(choice, results, columns, workloads, in_panel(OVER_EACH))
-    return found
-
-
-def cells_of(choice: Choice, results: Results) -> list[Cell]:
-    found = speedups(choice, results, RUNGS)
     return found + [_order(choice, results, name, panel) for panel in ORDERS for name in choice.allocators]
 
 
