@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -602,6 +603,7 @@ def figures(parts, tmp_path, monkeypatch):
                 function["lengths"] = lengths((12, 9, 99 * spec.scale), (1152, 1, 1100 * spec.scale))
             made["instructions"] *= 1 + spec.scale  # the start, and the work
             made["layout"] = make.layouts.get(spec.seed, 0)
+            made["host_cpu_s"] = make.taken
             for core in made["cores"]:
                 core["busy_cycles"] *= 1 + spec.scale
             put(parts, spec, made)
@@ -626,6 +628,7 @@ def figures(parts, tmp_path, monkeypatch):
         return done.exit_code, done.output, len(ran)
 
     make.layouts = {}  # by seed; the others have QEMU's own
+    make.taken = 1  # CPU seconds
     return make
 
 
@@ -807,6 +810,15 @@ def test_dry_runs_and_lists_run_nothing(figures, tmp_path):
     assert "8 runs, of which 8 are left" in output and output.count("annex-lab sim --part --cached") == 8
     status, output, count = figures("--list")
     assert status == 0 and count == 0 and "ready to be made" in " ".join(output.split())
+
+
+def test_a_list_says_how_long_what_is_left_takes(figures):
+    assert "?" in figures("12", *SMALL, "--list")[1]  # no run to go by
+    figures.taken = 1800
+    assert figures("12", *SMALL)[0] == 0
+    listed = figures("12", *SMALL, "--seeds", "1,2", "--list")[1]
+    assert re.search(r"16 +8 +4\.0 +ready", listed)  # eight runs of half an hour
+    assert re.search(r"8 +0 +all runs", figures("12", *SMALL, "--list")[1])
 
 
 def test_of_all_papers_what_is_measured_here_comes_after_the_simulations(figures):

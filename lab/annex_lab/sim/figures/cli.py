@@ -149,19 +149,28 @@ def _measure(works: "list[Work]") -> bool:
     return whole
 
 
+def _hours(parts: Parts, left: list[Spec]) -> str:
+    """About how long they take one host core, where runs of the same workloads are there already."""
+    seconds = parts.cpu_seconds(left)
+    return "" if not left else "?" if seconds is None else f"{seconds / 3600:.1f}"
+
+
 def _listed(works: "list[Work]") -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("paper", "figure", "what", "runs", "left", "state"):
-        table.add_column(heading, justify="right" if heading in ("runs", "left") else "left")
+    for heading in ("paper", "figure", "what", "runs", "left", "CPU hours", "state"):
+        table.add_column(heading, justify="right" if heading in ("runs", "left", "CPU hours") else "left")
     for work in works:
         for figure in work.chosen:
             alone = Work(work.paper, [figure], work.choice, work.out)
             runs = len(alone.runs()) + len(alone.measurements())
-            left = len(alone.left()) + len(alone.left_to_measure())
+            to_simulate = alone.left()
+            left = len(to_simulate) + len(alone.left_to_measure())
             state = figure.missing() or ("ready to be made" if left else "all runs are there")
             if not figure.missing() and alone.measurements():
                 state += ", on this machine"
-            table.add_row(work.paper.name, figure.name, figure.title, str(runs), str(left), state)
+            table.add_row(
+                work.paper.name, figure.name, figure.title, str(runs), str(left), _hours(work.parts, to_simulate), state
+            )
     return table
 
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +97,23 @@ class Parts:
         if allocator not in self._libraries:
             self._libraries[allocator] = library_written(allocator)
         return max(self._libraries[allocator], self._sources)
+
+    def cpu_seconds(self, specs: Iterable[Spec]) -> float | None:
+        """About what they take: as the runs of the same workloads that are there did. None: one has no run yet."""
+        total = 0.0
+        for workload, count in Counter(spec.workload for spec in specs).items():
+            taken = [found["host_cpu_s"] for found in self._made(workload)]
+            if not taken:
+                return None
+            total += count * statistics.fmean(taken)
+        return total
+
+    def _made(self, workload: str) -> Iterator[dict]:
+        for file in self.folder.glob(f"{workload}/*/*/*.json"):
+            with contextlib.suppress(OSError, ValueError):
+                found = json.loads(file.read_text())
+                if found.get("simulator") == self.simulator and found.get("host_cpu_s"):
+                    yield found
 
     def find(self, spec: Spec) -> Found:
         if spec.hardware and spec.hardware not in machines.hardware():
