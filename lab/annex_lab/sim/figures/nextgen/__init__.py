@@ -18,4 +18,5 @@ PAPER = Paper(
     common.MULTI | SCALES | LAYOUT_SCALES | SENSITIVITY_SCALES,
     ALLOCATORS,
     common.SIZES,
+    one_seed=common.ONE_SEED,
 )
