@@ -45,7 +45,7 @@ Core::Core(unsigned index, const CoreKind& kind, MemorySystem& memory)
       retire_step_(step_of(kind.core.retire_width)),
       decode_lead_(kind.core.decode_queue * decode_step_),
       rob_(std::min(kind.core.rob, kMostEntries)),
-      rob_mask_(std::bit_ceil(rob_) - 1),
+      rob_mask_(std::bit_ceil(rob_ + 1) - 1),
       scheduler_(kind.core.scheduler),
       front_end_(kind.core.front_end),
       taken_(kind.core.taken),

@@ -224,7 +224,8 @@ class Core : private CoreWindow {
   Address string_ = 0;
   Address string_load_ = 0, string_store_ = 0;
 
-  std::array<Cycles, kMostEntries> retire_slots_ = {};  // of the last micro-ops: the reorder buffer
+  // Of the last micro-ops: the reorder buffer, and one more, as what is fused writes its entry a second time.
+  std::array<Cycles, 2 * kMostEntries> retire_slots_ = {};
   Queue loads_, stores_;
   std::array<Why, kMostEntries> store_causes_ = {};
   UnwrittenStores unwritten_;

@@ -99,6 +99,20 @@ Cycles miss_time(const Machine& machine) {
   return simulation.time(code);
 }
 
+// What is fused has the entry of the one before, and must not take that one's retirement for the oldest entry's.
+TEST(Core, FusedMicroOpsWaitForNoReorderBufferThatHasRoom) {
+  const auto time = [](uint32_t entries) {
+    Machine machine = plain_machine();
+    machine.core.rob = entries;
+    return time_of_200(machine, [](Code& code, unsigned i) {
+      code << load(kA);
+      code.access(kData + 8 * (i % 4));
+      code << Uop{.kind = UopClass::kBranch, .fused = true, .sources = {kA}};
+    });
+  };
+  for (const uint32_t entries : {64u, 256u, 512u, 1024u}) EXPECT_EQ(time(entries), time(entries - 1)) << entries;
+}
+
 TEST(Core, DependentAddsTakeACycleEach) {
   EXPECT_EQ(time_of_200(plain_machine(), [](Code& code, unsigned) { code << add(kA, kA); }), 200);
 }
