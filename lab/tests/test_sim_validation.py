@@ -295,15 +295,18 @@ def test_caches_are_the_kernels_and_our_share_of_the_last(tmp_path, monkeypatch)
     assert host.caches(tmp_path) == {"l1d": (48 << 10, 12), "l2": (1 << 20, 16), "llc": (8 << 20, 16)}
 
 
+MEASURED = ("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict", "taken")
+
+
 def test_the_host_is_written_as_measured():
     measured = {
         "ghz": 4.0, "l1d": 1.0, "l2": 3.5, "llc": 13.5, "memory": 100.0, "forward": 2.0, "atomic": 5.0,
-        "mispredict": 7.0,
+        "mispredict": 7.0, "taken": 0.4,
     }  # fmt: skip
     kernel = ["[system]", "call_us = 0.110"]
     caches = {"l1d": (48 << 10, 12), "l2": (1 << 20, 16), "llc": (32 << 20, 16)}
     text = host.machine_text("AMD EPYC", host.ZEN_5, 2, caches, measured, kernel)
-    for line in ("rob = 448", "ghz = 4.0", "forward = 7", "atomic = 20", "call_us = 0.110"):
+    for line in ("rob = 448", "ghz = 4.0", "forward = 7", "taken = 2", "atomic = 20", "call_us = 0.110"):
         assert line in text.splitlines()
     assert [line for line in text.splitlines() if line.startswith("latency")] == [
         "latency = 4",
@@ -316,7 +319,7 @@ def test_the_host_is_written_as_measured():
 def test_hand_overs_are_by_the_time_of_a_turn():
     assert host.coherence(turn=160.4, look_up=50) == ["[coherence]", "transfer = 38", "invalidate = 22"]
     assert host.coherence(turn=60, look_up=50) == ["[coherence]", "transfer = 0", "invalidate = 0"]
-    measured = dict.fromkeys(("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict"), 10.0) | {"ghz": 4.0}
+    measured = dict.fromkeys(MEASURED, 10.0) | {"ghz": 4.0}
     caches = {"l1d": (48 << 10, 12), "l2": (1 << 20, 16), "llc": (32 << 20, 16)}
     assert "[coherence]" not in host.machine_text("AMD EPYC", host.ZEN_3, 2, caches, measured, [])
     text = host.machine_text("AMD EPYC", host.ZEN_3, 2, caches, measured | {"turn": 50.0}, [])
@@ -330,7 +333,7 @@ def test_the_last_level_is_as_large_as_its_loads_are_fast():
     assert host.ours_of(32, 2, 145.0, times.get) == 16
     assert host.ours_of(32, 2, 10.0, times.get) == 2
     assert host.ours_of(16, 2, 1000.0, times.get) == 16
-    measured = dict.fromkeys(("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict"), 10.0) | {"ghz": 4.0}
+    measured = dict.fromkeys(MEASURED, 10.0) | {"ghz": 4.0}
     caches = {"l1d": (32 << 10, 8), "l2": (512 << 10, 8), "llc": (32 << 20, 16)}
     for ours, shown in ((4 << 20, 4 << 20), (64 << 20, 32 << 20), (1 << 20, 1 << 20)):
         text = host.machine_text("AMD EPYC", host.ZEN_3, 2, caches, measured | {"llc_bytes": ours}, [])
@@ -339,19 +342,19 @@ def test_the_last_level_is_as_large_as_its_loads_are_fast():
 
 def test_what_was_measured_is_kept_and_a_turn_is_asked_for_until_it_is_known(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "KEPT", tmp_path / "sim" / "host.json")
-    monkeypatch.setattr(host, "measure", lambda found: {"ghz": 3.0})
+    monkeypatch.setattr(host, "measure", lambda found: {"ghz": 3.0, "taken": 0.5})
     turns = iter([{}, {"turn": 60.0}])
     monkeypatch.setattr(host, "turn", lambda: next(turns))
-    assert host._measured("a", {}) == {"ghz": 3.0}
-    monkeypatch.setattr(host, "measure", lambda found: {"ghz": 4.0})
-    assert host._measured("a", {}) == {"ghz": 3.0, "turn": 60.0}
-    assert host._measured("a", {}) == {"ghz": 3.0, "turn": 60.0}
+    assert host._measured("a", {}) == {"ghz": 3.0, "taken": 0.5}
+    monkeypatch.setattr(host, "measure", lambda found: {"ghz": 4.0, "taken": 0.5})
+    assert host._measured("a", {}) == {"ghz": 3.0, "taken": 0.5, "turn": 60.0}
+    assert host._measured("a", {}) == {"ghz": 3.0, "taken": 0.5, "turn": 60.0}
     turns = iter([{"turn": 70.0}])
-    assert host._measured("b", {}) == {"ghz": 4.0, "turn": 70.0}
+    assert host._measured("b", {}) == {"ghz": 4.0, "taken": 0.5, "turn": 70.0}
 
 
 def test_a_disturbed_host_is_a_possible_machine():
-    measured = dict.fromkeys(("l1d", "l2", "llc", "memory", "forward", "atomic", "mispredict"), 1e6) | {"ghz": 4.0}
+    measured = dict.fromkeys(MEASURED, 1e6) | {"ghz": 4.0}
     measured["llc"] = 3e6
     caches = {"l1d": (48 << 10, 12), "l2": (1 << 20, 16), "llc": (32 << 20, 16)}
     lines = host.machine_text("AMD EPYC", host.ZEN_5, 2, caches, measured, []).splitlines()
