@@ -28,12 +28,14 @@ class Simulator:
         subprocess.run(["cc", "-O1", "-fno-builtin", "-pthread", *flags, file, "-o", program], check=True)
         return program
 
-    def __call__(self, *arguments: object) -> tuple[subprocess.CompletedProcess, dict]:
+    def __call__(self, *arguments: object, stdout=subprocess.PIPE) -> tuple[subprocess.CompletedProcess, dict]:
         """Runs annex-lab sim; the process, and the results if there are any."""
         out = self.folder / "out.json"
         out.unlink(missing_ok=True)
         argv = [sys.executable, "-m", "annex_lab.cli", "sim", "--json", out, *arguments]
-        done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            [str(part) for part in argv], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=600
+        )
         return done, json.loads(out.read_text()) if out.exists() else {}
 
 
@@ -111,6 +113,21 @@ def test_the_same_command_gives_the_same_statistics(sim, allocator, threads):
     assert simulator.without_the_host(one) == simulator.without_the_host(two)
     assert one["threads"] >= threads + 1  # Annex may have a helper
     assert all(core["instructions"] > 0 for core in one["cores"])
+
+
+def test_where_the_program_writes_to_is_no_part_of_it(sim, tmp_path):
+    """C's library asks a terminal's like whether it is one."""
+    program = sim.compiled('#include <stdio.h>\nint main(void) { return puts("said") < 0; }')
+    with open(tmp_path / "said", "w") as file:
+        runs = [sim("--", program, stdout=where) for where in (subprocess.PIPE, subprocess.DEVNULL, file)]
+    statistics = [simulator.without_the_host(results) for _, results in runs]
+    assert statistics[0] == statistics[1] == statistics[2]
+    assert runs[0][0].stdout == (tmp_path / "said").read_text() == "said\n"
+    master, terminal = os.openpty()
+    _, results = sim("--", program, stdout=terminal)
+    os.close(terminal)
+    assert os.read(master, 100) == b"said\r\n" and simulator.without_the_host(results) == statistics[0]
+    os.close(master)
 
 
 def test_lock_step_costs_one_thread_the_same(sim):

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import stat
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -95,6 +96,23 @@ def parked(machine: dict) -> int:
     return unit["cores"] if unit["cores"] and unit["context"] == "parked" else 0
 
 
+@contextlib.contextmanager
+def _no_terminal(stdout):
+    """Where the program is to write: the same, or, for a terminal or /dev/null, a pipe from which it is passed on.
+
+    C's library asks of each character device whether it is a terminal, a system call more, and buffers accordingly.
+    """
+    if stdout is not None or not stat.S_ISCHR(os.fstat(1).st_mode):
+        yield stdout
+        return
+    passes_on = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield passes_on.stdin
+    finally:
+        passes_on.stdin.close()
+        passes_on.wait()
+
+
 def run(
     guest: Guest,
     machine: Path,
@@ -159,11 +177,12 @@ def run(
         else:
             argv += ["-E", f"{name}={value}"]
     stdin = os.open(guest.stdin or os.devnull, os.O_RDONLY)
+    passed_on = contextlib.ExitStack()
     try:
         process = subprocess.Popen(
             [*argv, *guest.argv],
             stdin=stdin,
-            stdout=stdout,
+            stdout=passed_on.enter_context(_no_terminal(stdout)),
             env=base | inherited,
             cwd=guest.cwd,
             pass_fds=(progress_write, control_read),
@@ -186,6 +205,7 @@ def run(
         if control_write >= 0:
             os.close(control_write)
         os.close(stdin)
+        passed_on.close()
     results = None
     with contextlib.suppress(OSError, ValueError):
         results = json.loads(out.read_text())

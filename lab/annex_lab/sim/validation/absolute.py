@@ -15,7 +15,7 @@ from annex_lab.sim.validation.validator import PLAIN_STRINGS, Validator
 
 ALLOCATORS = against_host.ALLOCATORS
 # Those whose cycles are the allocator's more than others'.
-PROGRAMS = (("tp", 0.03), ("tp-small", 0.04), ("sized-deletes", 0.04), ("cfrac", 0.03), ("espresso", 0.08))
+PROGRAMS = (("tp", 0.02), ("tp-small", 0.02), ("sized-deletes", 0.02), ("cfrac", 0.02), ("espresso", 0.04))
 PROGRAM_BOUND = 0.15
 MEAN_BOUND = 0.05
 # What the machine leaves out or makes simple, and the parameters that put it in.

@@ -22,13 +22,13 @@ THREADS = 2
 FEWEST_ROUNDS = 5
 # How much of a program, and how large its structures are, where the papers' would take a simulation too long.
 PROGRAMS = (
-    ("larson", 0.02, ()),
-    ("xmalloc", 0.05, ()),
-    ("cache-scratch", 0.02, ()),
-    ("sh6bench", 0.03, ()),
-    ("sh8bench", 0.03, ()),
+    ("larson", 0.01, ()),
+    ("xmalloc", 0.02, ()),
+    ("cache-scratch", 0.01, ()),
+    ("sh6bench", 0.01, ()),
+    ("sh8bench", 0.01, ()),
     ("mstress", 1, ("--items=8000",)),
-    ("alloc-test", 0.02, ()),
+    ("alloc-test", 0.01, ()),
     ("gap-bfs", 1, ("--vertices=4096",)),
     ("gap-bc", 1, ("--vertices=1024",)),
     ("nas-dc", 1, ("--tuples=4000",)),
