@@ -132,6 +132,7 @@ def test_what_is_left_is_over_each_in_software_with_metadata_together_and_apart(
     assert (found.ours, found.bound, found.paper) == (pytest.approx(3), 6, 3.19)
     assert at(cells, together, "larson", "jemalloc").paper is None
     assert at(cells, ladder.SHARES, "larson", "annex").ours == 0.06
+    assert at(cells, "on the support core, over annex there", "larson", common.OURS).ours == 2
 
 
 def test_workloads_that_take_long_have_one_seed_in_the_place_of_all():

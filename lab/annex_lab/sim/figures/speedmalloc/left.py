@@ -21,7 +21,9 @@ from annex_lab.sim.figures.speedmalloc.common import (
     speedup,
     table,
 )
-from annex_lab.sim.figures.values import Column, Results, in_panel
+from annex_lab.sim.figures.values import Column, Results, in_panel, of, over
+
+APART = f"on the support core, over {ANNEX} there"
 
 
 def _runs(choice: Choice) -> list[Spec]:
@@ -40,13 +42,19 @@ def _over(choice: Choice, mine: str, name: str) -> Column:
     return Column(name, value, known, f"{paper.TABLE}, 6.2.1", bounds=bounds(choice, mine, name, MANY))
 
 
+def _layouts(choice: Choice, results: Results) -> list[Cell]:
+    """What it gains to have the metadata apart, on the support core."""
+    together, apart = (of(choice.maker(name, MANY, SUPPORT), "cycles") for name in (ANNEX, OURS))
+    return table(choice, results, [Column(OURS, over(together, apart))], choice.of(MULTI), in_panel(APART))
+
+
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = ladder.shares_of(choice, results)
     for mine in choice.among((ANNEX, OURS)):
         columns = [_over(choice, mine, name) for name in in_software(choice)]
         place = in_panel(f"{offloaded(mine)}, over each in software")
         found += table(choice, results, columns, choice.of(MULTI), place)
-    return found
+    return found + (_layouts(choice, results) if {ANNEX, OURS} <= set(choice.allocators) else [])
 
 
 LEFT = Figure(
