@@ -19,9 +19,9 @@ annex_experiment_above(annex-marked-core annex-solo-marked Solo solo_sources ANN
 annex_experiment_above(annex-core annex-unbatched Shared shared_sources ANNEX_UNBATCHED)
 annex_experiment_above(annex-core annex-by-slab Shared shared_sources ANNEX_CHANNEL=BySlab)
 annex_experiment_above(annex-core annex-by-slab-unbatched Shared shared_sources ANNEX_CHANNEL=BySlab ANNEX_UNBATCHED)
-# The same of the hardened build, whose links are encoded, for the simulator: near, as programs there have 64 TiB of
+# The same of the hardened build, whose links are encoded, for the simulator: near, as programs there have 40 TiB of
 # addresses, and the hardened build takes places by chance among 127.
-set(near_definitions ${hardened_definitions} "ANNEX_HIGHEST_PLACE=uintptr_t{63} << 40")
+set(near_definitions ${hardened_definitions} "ANNEX_HIGHEST_PLACE=uintptr_t{39} << 40")
 annex_experiment(annex-hardened-near Hardened hardened_sources ${near_definitions})
 foreach(way "unbatched;ANNEX_UNBATCHED" "by-slab;ANNEX_CHANNEL=BySlab" "by-slab-unbatched;ANNEX_CHANNEL=BySlab;ANNEX_UNBATCHED")
   list(POP_FRONT way name)

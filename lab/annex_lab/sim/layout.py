@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 PAGE = 4096
 # That the program has to itself at least, from 0 on. So many, as snmalloc maps 256 GiB at once, and TCMalloc tells
-# kinds of memory apart by the upper ones of 47 bits of their addresses.
-ADDRESSES = 64 << 40
+# kinds of memory apart by the upper ones of 45 bits of their addresses. No more, as QEMU has mappings begin at a third
+# of 128 TiB where there are more than that: neither would they move, nor would a heap have room before them.
+ADDRESSES = 40 << 40
 # How many places there are for each. Linux has as many for the stack within its pages' 8 KiB, a 1024th for mappings and
 # program, and for the heap the same (a 32nd since 6.9).
 MAPPINGS = 1 << 18  # pages
