@@ -156,9 +156,12 @@ def _hours(parts: Parts, left: list[Spec]) -> str:
 
 
 def _listed(works: "list[Work]") -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("paper", "figure", "what", "runs", "left", "CPU hours", "state"):
-        table.add_column(heading, justify="right" if heading in ("runs", "left", "CPU hours") else "left")
+    table = Table(box=None, padding=(0, 1, 0, 0))
+    for heading in ("paper", "figure", "what"):
+        table.add_column(heading)
+    for heading in ("runs", "left", "CPU h"):
+        table.add_column(heading, justify="right")
+    table.add_column("state", min_width=22)
     for work in works:
         for figure in work.chosen:
             alone = Work(work.paper, [figure], work.choice, work.out)
