@@ -129,7 +129,7 @@ def test_a_number_says_where_each_part_lies():
     assert len({(one.mappings, one.heap, one.stack) for one in many}) == len(many)
 
 
-def test_results_are_kept_by_layout(tmp_path):
+def test_results_are_kept_by_layout(tmp_path, monkeypatch):
     machine = run.machines.PRESETS / "speedmalloc-1.toml"
 
     def key(seed: int, number: int | None = None) -> str:
@@ -141,3 +141,5 @@ def test_results_are_kept_by_layout(tmp_path):
     except run.CannotRun as why:
         pytest.skip(str(why))
     assert usual == key(1, 1) and len({usual, key(2), key(1, 2), key(1, 0)}) == 4
+    monkeypatch.setattr(layout, "ADDRESSES", 2 * layout.ADDRESSES)
+    assert key(1) != usual

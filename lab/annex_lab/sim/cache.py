@@ -14,7 +14,6 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 from annex_lab import paths, sample
@@ -103,6 +102,7 @@ def ingredients(
 ) -> dict:
     """All that a run depends on, as JSON; raises CannotCache, or CannotRun as the run itself would."""
     cwd = Path(guest.cwd or Path.cwd())
+    places = layouts.numbered(run.layout_of(seed, layout))
 
     def same(text: str) -> str:  # the scratch folder has another name in each run, of the same length
         return text.replace(str(scratch), "{scratch}")
@@ -126,7 +126,7 @@ def ingredients(
             "cwd": same(str(cwd)),
             "threads": threads,
             "seed": seed,
-            "layout": asdict(layouts.numbered(run.layout_of(seed, layout))),
+            "layout": [*places.addresses, places.gap, places.lower],
             "lock_step": lock_step,
             **({"roi": True} if guest.roi else {}),
         }
