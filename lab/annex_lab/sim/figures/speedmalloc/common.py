@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from annex_lab.programs import spaced
+from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import Cell
 from annex_lab.sim.figures.figure import Choice, each
 from annex_lab.sim.figures.runs import Spec
@@ -89,6 +90,12 @@ def accelerators(choice: Choice) -> list[str]:
 def seeds_of(choice: Choice, threads: int) -> tuple[int, ...]:
     """All of them with 16 threads, which the paper's claims are about; the first alone on the way there."""
     return choice.seeds if threads == MANY else choice.seeds[:1]
+
+
+def share_of_instructions(choice: Choice, name: str) -> Value:
+    """The allocator's, with MANY threads in software."""
+    run = choice.maker(name, MANY)
+    return over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
 
 
 def speedup(choice: Choice, mine: str, base: str, threads: int, hardware: str = "", settings=()) -> Value:

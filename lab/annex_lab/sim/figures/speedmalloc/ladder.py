@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterable
 
 from annex_lab import stats
-from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import COUNT, SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
@@ -19,10 +18,11 @@ from annex_lab.sim.figures.speedmalloc.common import (
     bound_runs,
     bounds,
     in_software,
+    share_of_instructions,
     speedup,
     table,
 )
-from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN, Column, Missing, Results, in_panel, of, over
+from annex_lab.sim.figures.values import AVERAGE, LEVEL, MEAN, Column, Missing, Results, in_panel
 
 # Hardware: calls on an idle big core by queues in shared memory; by signals; by signals with queues in hardware; and
 # these on a small core.
@@ -83,8 +83,7 @@ def shares_of(choice: Choice, results: Results) -> list[Cell]:
     """The allocator's share of instructions in software, with Table 3's beside it."""
     found = []
     for name in in_software(choice):
-        run = choice.maker(name, MANY)
-        share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
+        share = share_of_instructions(choice, name)
         column = Column(name, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
         found += table(choice, results, [column], choice.of(MULTI), in_panel(SHARES))
     return found

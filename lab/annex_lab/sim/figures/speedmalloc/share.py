@@ -1,7 +1,6 @@
 """Not in the paper: what a support core gains by the share of allocation, where calls have other work between them."""
 
 from annex_lab.programs import spaced
-from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
@@ -12,11 +11,12 @@ from annex_lab.sim.figures.speedmalloc.common import (
     bound_runs,
     bounds,
     in_software,
+    share_of_instructions,
     speedup,
     table,
 )
 from annex_lab.sim.figures.speedmalloc.ladder import SHARES
-from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_row, of, over
+from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_row
 
 BIG = "ic-malloc-queues"
 ON = {SUPPORT: "on the support core", BIG: "on an idle main core with its queues"}
@@ -41,10 +41,9 @@ def _by_steps(choice: Choice, results: Results, column: Column, panel: str) -> l
 def _cells(choice: Choice, results: Results) -> list[Cell]:
     found = []
     for name in choice.allocators:
-        run = choice.maker(name, MANY)
-        share = over(of(run, metrics.ALLOCATOR_INSTRUCTIONS), of(run, "instructions"))
         if name in in_software(choice):
-            found += _by_steps(choice, results, Column(name, share, mean=AVERAGE, unit=SHARE), SHARES)
+            share = Column(name, share_of_instructions(choice, name), mean=AVERAGE, unit=SHARE)
+            found += _by_steps(choice, results, share, SHARES)
         for hardware, what in ON.items():
             value = speedup(choice, name, name, MANY, hardware)
             column = Column(name, value, mean=MEAN, bounds=bounds(choice, name, name, MANY))

@@ -1,6 +1,5 @@
 """Table 3: the allocator's share of instructions, and each allocator's speed over jemalloc's."""
 
-from annex_lab.sim.figures import metrics
 from annex_lab.sim.figures.cells import SHARE, Cell
 from annex_lab.sim.figures.figure import Choice, Figure, each
 from annex_lab.sim.figures.runs import Spec
@@ -14,10 +13,11 @@ from annex_lab.sim.figures.speedmalloc.common import (
     SUPPORT,
     in_software,
     offloaded,
+    share_of_instructions,
     speedup,
     table,
 )
-from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_panel, of, over
+from annex_lab.sim.figures.values import AVERAGE, MEAN, Column, Results, in_panel
 
 BASE = PEERS[0]
 SHARES = f"allocator's share of instructions under {BASE}, per cent"
@@ -40,9 +40,8 @@ def _known(name: str) -> dict[str, float]:
 
 
 def _cells(choice: Choice, results: Results) -> list[Cell]:
-    workloads, base = choice.of(MULTI), choice.maker(BASE, MANY)
-    share = over(of(base, metrics.ALLOCATOR_INSTRUCTIONS), of(base, "instructions"))
-    shares = Column(BASE, share, paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
+    workloads = choice.of(MULTI)
+    shares = Column(BASE, share_of_instructions(choice, BASE), paper.SHARES, paper.TABLE, mean=AVERAGE, unit=SHARE)
     speedups = [
         Column(name, speedup(choice, name, BASE, MANY), _known(name), paper.TABLE)
         for name in in_software(choice)
