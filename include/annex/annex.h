@@ -1,9 +1,14 @@
 /* annex.h: what Annex offers beyond the malloc family of the C library.
  *
- * A program needs nothing from here to run on Annex: linking or preloading the library is enough. These calls are for
- * programs that want to name Annex explicitly, to see where their memory is, or to give memory back.
+ * A program needs nothing from here to run on Annex: linking or preloading the library is enough. These functions are
+ * for programs that want to see where their memory is, to give memory back, or to call Annex by name.
  *
- * Every call is thread-safe. None of them may be called from a signal handler, except annex_version and annex_owns. */
+ * All of them are there since version 0.1.0. All are thread-safe; in a signal handler, only annex_version and
+ * annex_owns may be called.
+ *
+ * Words: a slab is a range of 64 to 192 KiB that is cut into blocks of one size. A span is a range that holds one large
+ * block, of more than 32 KiB. A free run is a range that holds neither; it is dirty until its memory has been given
+ * back to the system. docs/statistics.md says how to read the numbers. */
 #ifndef ANNEX_ANNEX_H
 #define ANNEX_ANNEX_H
 
@@ -18,53 +23,64 @@ extern "C" {
 #define ANNEX_VERSION_MINOR 1
 #define ANNEX_VERSION_PATCH 0
 
-/* The version and flavour of the library in this process, such as "0.1.0 shared". Static storage. */
+/* The version of the library in this process and its flavour (shared, solo, offload or hardened), such as
+ * "0.1.0 shared". Not to be freed. The macros above are the version that the program was compiled with. */
 const char* annex_version(void);
 
-/* The malloc family under names that nothing else defines: the same heap as malloc and free where Annex provides those,
- * and the only way to it where it does not (a sanitizer build, say). Same contracts as the C library's: NULL and errno
- * ENOMEM when memory is exhausted or a size overflows or exceeds PTRDIFF_MAX. */
+/* The malloc family under names of Annex's own. Where the process's malloc is Annex's, these serve from the same heap,
+ * and a block of the one may be given to the other. Where it is not (in a build with a sanitizer, say), these are the
+ * only way to Annex, and their blocks must come back to annex_free.
+ *
+ * They do what the C library's functions do. Blocks are aligned to at least 16 bytes. The result is NULL and errno
+ * ENOMEM where memory is exhausted, or a size overflows or exceeds PTRDIFF_MAX. A pointer that is neither NULL nor a
+ * block in use ends the process, with one line on standard error that says what is wrong. */
 void* annex_malloc(size_t bytes);
-void* annex_calloc(size_t count, size_t bytes);
-void* annex_realloc(void* block, size_t bytes);
+void* annex_calloc(size_t count, size_t bytes); /* all zeros */
+void* annex_realloc(void* block, size_t bytes); /* as glibc's: 0 bytes free the block, and the result is NULL */
 void annex_free(void* block);
-/* alignment: a power of two, else NULL and errno EINVAL. */
+/* The alignment is a power of two; else NULL and errno EINVAL. The size need not be a multiple of it. */
 void* annex_aligned_alloc(size_t alignment, size_t bytes);
-/* Bytes that the block can hold, at least what was asked for; 0 for NULL. */
+/* How many bytes the program may use of a block: at least what it asked for. 0 for NULL. */
 size_t annex_usable_size(const void* block);
 
-/* Memory by where it is, in bytes unless the name says otherwise. Sums over all threads, exact when no other thread
- * allocates meanwhile. resident <= committed <= reserved. */
+/* Where the memory is: of all threads together, in bytes where nothing else is said. Exact while no other thread
+ * allocates or frees. */
 typedef struct annex_stats_t {
-  uint64_t reserved;    /* address space mapped: as committed, nothing is set aside */
-  uint64_t committed;   /* of it, made readable and writable */
-  uint64_t metadata;    /* of committed, Annex's own books */
-  uint64_t used;        /* in blocks that the program holds or that sit in a heap's free list, ready to be handed out */
-  uint64_t used_spans;  /* of used, in large spans */
-  uint64_t slabs;       /* bytes of slabs in use by heaps, used or not */
-  uint64_t dirty;       /* free, not yet given back to the system */
-  uint64_t peak_in_use; /* largest value that slabs + used_spans has had */
+  uint64_t reserved;        /* addresses that are mapped; as committed, since none are set aside */
+  uint64_t committed;       /* readable and writable: no more than this can be resident */
+  uint64_t metadata;        /* of committed, what Annex itself needs */
+  uint64_t used;            /* in blocks that the program has, or that lie in a free list to be handed out next */
+  uint64_t used_spans;      /* of used, in spans */
+  uint64_t slabs;           /* in slabs, whether their blocks are used or not; not all of it need be resident */
+  uint64_t dirty;           /* free, and not yet given back to the system */
+  uint64_t peak_in_use;     /* the most that slabs + used_spans has been */
   uint64_t purged_total;    /* given back to the system so far */
-  uint64_t huge_page_bytes; /* of committed, for which huge pages are asked */
-  uint64_t heaps;           /* count: heaps made so far (one per concurrent thread) */
-  uint64_t arenas;          /* count */
-  uint64_t slab_refills;    /* count: slow paths of malloc so far */
-  uint64_t remote_batches;  /* count: batches of remote frees taken in so far */
-  uint64_t support_cpu_us;  /* microseconds of CPU that the support threads have used so far; offload alone */
+  uint64_t huge_page_bytes; /* of committed, where the system is asked for huge pages */
+  uint64_t heaps;           /* a count: heaps made so far, which is the most threads that had one at once */
+  uint64_t arenas;          /* a count: large ranges of addresses that the heap grows in; most often 1 */
+  uint64_t slab_refills;    /* a count: slow paths of malloc so far */
+  uint64_t remote_batches;  /* a count: batches of blocks that other threads had freed, taken back so far */
+  uint64_t support_cpu_us;  /* microseconds of CPU that the support threads have used; 0 but in the offload flavour */
 } annex_stats_t;
 
-/* Fills *out. Returns 0, or -1 and errno EINVAL where out is NULL. */
+/* Fills *out. The result is 0, or -1 and errno EINVAL where out is NULL.
+ *
+ *   annex_stats_t now;
+ *   if (annex_stats(&now) == 0) printf("%" PRIu64 " bytes in use\n", now.used);      (PRIu64: <inttypes.h>) */
 int annex_stats(annex_stats_t* out);
 
-/* The same as one JSON object. Writes at most size bytes with the terminating zero, like snprintf; returns the length
- * that the whole text has. */
+/* The same as text: one JSON object with "version", "pid" and the fields by their names. As snprintf: writes at most
+ * size bytes, the terminating zero among them, and returns how long the whole text is without it. 1024 bytes are
+ * enough. buffer may be NULL where size is 0. */
 size_t annex_stats_json(char* buffer, size_t size);
 
-/* Gives every free page of the calling thread's heap and of the shared arena back to the system now, without waiting
- * for the purge delay. Returns the bytes given back. */
+/* Gives free memory back to the system now, without waiting for ANNEX_PURGE_DELAY: that of the calling thread's heap,
+ * of heaps whose threads have ended, and all dirty memory. Threads that run keep what lies ready in their heaps. The
+ * result is how many bytes were given back. As malloc_trim(0), which says only whether there were any. */
 size_t annex_purge(void);
 
-/* 1 where the address lies in memory that Annex has handed out or holds for handing out, else 0. */
+/* 1 where the address lies in a range that Annex keeps blocks in, else 0. 0 says that a pointer is none of Annex's; 1
+ * does not say that it is valid: the memory there may be free, or unreadable. */
 int annex_owns(const void* address);
 
 typedef enum annex_region_kind {
@@ -73,19 +89,30 @@ typedef enum annex_region_kind {
   ANNEX_REGION_FREE = 3
 } annex_region_kind;
 
-/* One piece of the heap: a slab (blocks of one size), a large span (one block) or a free run. */
+/* A slab, a span or a free run. */
 typedef struct annex_region {
   const void* start;
-  size_t bytes; /* address range */
+  size_t bytes; /* from start on */
   annex_region_kind kind;
-  size_t block_size; /* 0 for a free run */
-  size_t blocks;     /* that fit; 1 for a span */
-  size_t used;       /* blocks handed out or ready in a heap's free list */
-  int dirty;         /* free run: its pages may be resident */
+  size_t block_size; /* bytes; 0 for a free run */
+  size_t blocks;     /* how many have room: 1 in a span, 0 in a free run */
+  size_t used;       /* how many the program has, or lie in a free list to be handed out next */
+  int dirty;         /* 1: a free run, whose memory may still be resident; else 0 */
 } annex_region;
 
-/* Calls visit for each region in address order until it returns non-zero; returns that value, or 0 at the end. The
- * visitor must not allocate or free. Counts of other threads' slabs are a snapshot. */
+/* Calls visit for each region, in order of address within each arena, until it returns something else than 0. The
+ * result is what it returned, or 0 at the end. `context` is passed on. What other threads do to their slabs meanwhile
+ * may or may not be seen. Blocks that are sampled (ANNEX_SAMPLE) lie outside of all regions.
+ *
+ * A lock is held meanwhile, so visit must not allocate or free (printf may do so), nor call anything of this header but
+ * annex_version and annex_owns.
+ *
+ *   static int add_free(const annex_region* region, void* total) {
+ *     if (region->kind == ANNEX_REGION_FREE) *(size_t*)total += region->bytes;
+ *     return 0;
+ *   }
+ *   size_t total = 0;
+ *   annex_heap_walk(add_free, &total); */
 int annex_heap_walk(int (*visit)(const annex_region* region, void* context), void* context);
 
 #ifdef __cplusplus

@@ -1,7 +1,14 @@
-/* The part of a program that a simulation is about: `annex-lab sim --roi` times and counts what lies between these two,
- * for all threads, whichever of them says so. What comes before warms the simulated caches and predictors; several
- * regions add up. Not simulated, each costs a jump to the next instruction and a nop on x86-64, and nothing elsewhere.
- * Needs no library. The numbers are those of sim/decode/markers.h. */
+/* region.h: marks the part of a program that a simulation is about (its region of interest). Needs no library.
+ *
+ *   ANNEX_REGION_BEGIN();
+ *   ...                       what `annex-lab sim --roi` times and counts, in all threads
+ *   ANNEX_REGION_END();
+ *
+ * Either may be in any thread, and there may be several regions, which are added up. What runs before the first warms
+ * the simulated caches and predictors. Outside of the simulator each costs a jump to the next instruction and a nop on
+ * x86-64, and nothing on other processors. Since version 0.1.0.
+ *
+ * The numbers in the nops are known to sim/decode/markers.h. */
 #ifndef ANNEX_REGION_H
 #define ANNEX_REGION_H
 
