@@ -2,14 +2,17 @@
 // directly in front of the block, one behind its last granule; in between, eight bytes behind what the program asked
 // for are a canary.
 //
-// A block that is freed waits, guards and all. It may be handed out again, for a request of as many granules, when it
-// is among the older half of those of its kind that wait; where too many wait, the oldest go back to the arena.
+// A block that is freed goes into quarantine, guards and all. It may be handed out again, for a request of as many
+// granules, when it is among the older half of those of its kind there. Where there are too many, the oldest leave: up
+// to 128 KiB they keep their guards and wait for a request of their length, above they go back to the arena.
 //
-//   up to 128 KiB    zeroed when it is freed, and its first KiB looked at when it is handed out again; 128 wait, or 4
-//   MiB above            its memory goes back to the system, and it can't be read or written while it waits; 64 wait
+//   up to 128 KiB    zeroed when it is freed, and its first KiB checked for zeros when it is handed out again; 128 are
+//                    in quarantine at most, of 4 MiB together
+//   above            its memory goes back to the system when it is freed, and it can't be read or written while it is
+//                    in quarantine; 64 are there at most
 //
-// Where guards have used up the mappings that they may take (os/guards.h) there is a gap of as many bytes, and where
-// what is writable is limited (RLIMIT_DATA) there is none: the block is good all the same.
+// Where guards have used up the mappings that they may take (os/guards.h), a gap of as many bytes, which can be written
+// to, is in a guard's place. Where writable memory is limited (RLIMIT_DATA) there is no gap either.
 //
 // Synchronization: any thread; a span belongs to whoever holds its block, a lock guards those that wait.
 #pragma once

@@ -1,11 +1,12 @@
-/* Markers for the steps of an allocator that Mallacc speeds up, in C or C++, for our own sources and for peers' (peers/
- * recipes.py): they tell the simulator's malloc accelerator which step begins or ends, and with which values
+/* Markers for the steps of an allocator that Mallacc speeds up, in C or C++, for our own sources and for peers'
+ * (peers/recipes.py): they tell the simulator's malloc accelerator which step begins or ends, and with which values
  * (sim/decode/markers.h; what the unit makes of it: docs/hardware-mallacc.md). Without ANNEX_MARKED they are nothing;
  * with it each is, on a processor, a jump to the next instruction and a nop.
  *
  *   MALLACC_SIZE_BEGIN(size)            ... find its class ...
  *   MALLACC_SIZE_END(class, bytes)      with the bytes of its blocks; or _SIZE_CLASS(class) where they are not needed
- * here; or _SIZE_ALONE(class) where no caller ever needs them; or _SIZE_LEFT() on the way out where it has none
+ *                                       here; or _SIZE_ALONE(class) where no caller ever needs them; or _SIZE_LEFT()
+ *                                       on the way out where it has none
  *   MALLACC_POP_BEGIN(class)            ... read the first block of its list, and from that the one after it ...
  *   MALLACC_POP_END(first, next)        or _POP_LEFT() where the list is empty
  *   MALLACC_PREFETCH(class, head)       after a pop: what the list now begins with
