@@ -32,8 +32,7 @@ void copy(char* to, size_t capacity, const char* from, const char* end) {
   to[length] = '\0';
 }
 
-// "#! interpreter argument": one argument, spaces inside it included, as the kernel splits the
-// line.
+// "#! interpreter argument": one argument, spaces inside it included, as the kernel splits the line.
 void read_script(const char* line, const char* end, Executable* result) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   end = std::find(line, end, '\n');
@@ -47,9 +46,9 @@ void read_script(const char* line, const char* end, Executable* result) {
 }
 
 // A file in memory, of which only what lies inside it is given out.
-class Mapped {
+class MappedFile {
  public:
-  explicit Mapped(int file) {
+  explicit MappedFile(int file) {
     struct stat status;
     if (fstat(file, &status) != 0 || status.st_size <= 0) return;
     void* const start = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
@@ -57,19 +56,19 @@ class Mapped {
     start_ = static_cast<const char*>(start);
     size_ = static_cast<size_t>(status.st_size);
   }
-  ~Mapped() {
+  ~MappedFile() {
     if (start_ != nullptr) munmap(const_cast<char*>(start_), size_);
   }
-  Mapped(const Mapped&) = delete;
-  Mapped& operator=(const Mapped&) = delete;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
 
-  // So many of a type; nullptr where they are not all inside.
+  // An array of `count` elements; nullptr where not all of it is inside the file.
   template <class T>
   const T* at(uint64_t offset, uint64_t count) const {
     const bool inside = offset % alignof(T) == 0 && offset <= size_ && count <= (size_ - offset) / sizeof(T);
     return inside ? reinterpret_cast<const T*>(start_ + offset) : nullptr;
   }
-  // "" where it does not end inside.
+  // A string; "" where it does not end inside the file.
   const char* text(uint64_t offset) const {
     return offset < size_ && memchr(start_ + offset, '\0', size_ - offset) != nullptr ? start_ + offset : "";
   }
@@ -79,7 +78,8 @@ class Mapped {
   size_t size_ = 0;
 };
 
-// By a symbol that each program built with it has, or by its library, where the program itself is not changed.
+// How a sanitizer is known: by a symbol that each program built with it has, or by its library, where the program
+// itself is not changed.
 struct Sanitizer {
   const char* name;
   const char* symbol;
@@ -91,7 +91,7 @@ constexpr Sanitizer kSanitizers[] = {
     {"LeakSanitizer", "__lsan_init", "liblsan.so"},
 };
 
-void read_symbols(const Mapped& file, const SectionHeader& section, uint64_t names, Executable* result) {
+void read_symbols(const MappedFile& file, const SectionHeader& section, uint64_t names, Executable* result) {
   const uint64_t count = section.sh_size / sizeof(Symbol);
   const Symbol* const symbols = file.at<Symbol>(section.sh_offset, count);
   for (uint64_t i = 0; symbols != nullptr && i < count; ++i) {
@@ -103,7 +103,7 @@ void read_symbols(const Mapped& file, const SectionHeader& section, uint64_t nam
   }
 }
 
-void read_needed(const Mapped& file, const SectionHeader& section, uint64_t names, Executable* result) {
+void read_needed(const MappedFile& file, const SectionHeader& section, uint64_t names, Executable* result) {
   const uint64_t count = section.sh_size / sizeof(Dynamic);
   const Dynamic* const entries = file.at<Dynamic>(section.sh_offset, count);
   for (uint64_t i = 0; entries != nullptr && i < count; ++i) {
@@ -115,10 +115,10 @@ void read_needed(const Mapped& file, const SectionHeader& section, uint64_t name
   }
 }
 
-// What the program's dynamic symbols and needed libraries tell. Found by section, which only a program without section
-// headers lacks: of such a one nothing is known.
+// What the program's dynamic symbols and needed libraries tell. They are found by the section headers: of a program
+// without those, nothing is known.
 void read_names(int descriptor, const Header& header, Executable* result) {
-  const Mapped file(descriptor);
+  const MappedFile file(descriptor);
   const auto* const sections = file.at<SectionHeader>(header.e_shoff, header.e_shnum);
   for (size_t i = 0; sections != nullptr && i < header.e_shnum; ++i) {
     if (sections[i].sh_link >= header.e_shnum) continue;

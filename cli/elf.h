@@ -24,6 +24,7 @@ struct Executable {
   bool own_malloc;             // a dynamic program defines malloc itself
 };
 
+// Reads the file's header, and of a dynamic program its symbols and needed libraries. Says nothing.
 Executable inspect(const char* path);
 
 }  // namespace annex::cli

@@ -96,7 +96,7 @@ class LauncherTest(unittest.TestCase):
     # What it prints
 
     def test_help(self):
-        for arguments in (["--help"], ["-h"], ["help"], ["run", "--help"], ["run", "-h"]):
+        for arguments in (["--help"], ["-h"], ["help"], ["help", "run"], ["run", "--help"], ["run", "-h"]):
             self.assertTrue(self.ran(*arguments).startswith("Usage: annex run "), arguments)
 
     def test_help_fits_a_terminal(self):

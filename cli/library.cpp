@@ -13,12 +13,12 @@
 namespace annex::cli {
 namespace {
 
-// From the launcher's directory, nearest first. ANNEX_LIB_FROM_BIN is what the installation was
-// configured with; plain
+// From the launcher's directory, nearest first. ANNEX_LIB_FROM_BIN is what the installation was configured with; plain
 // ../lib serves one that was moved into a tree laid out otherwise.
 constexpr const char* kPlaces[] = {".", ANNEX_LIB_FROM_BIN, "../lib"};
 
-// Where /proc isn't mounted, the path that the kernel was given to start this program.
+// The directory that the launcher's file is in. Where /proc isn't mounted, it is known by the path that the kernel was
+// given to start the launcher.
 bool own_directory(char (&directory)[PATH_MAX]) {
   const ssize_t length = readlink("/proc/self/exe", directory, sizeof directory - 1);
   if (length > 0) {
@@ -60,7 +60,8 @@ bool find_library(const Flavour& flavour, char (&path)[PATH_MAX]) {
     }
     return true;
   }
-  say("%s is neither in %s/ nor in %s/%s/", flavour.file, directory, directory, ANNEX_LIB_FROM_BIN);
+  say("%s is neither in %s/ nor in %s/%s/; annex needs its libraries beside it, or installed with it", flavour.file,
+      directory, directory, ANNEX_LIB_FROM_BIN);
   return false;
 }
 

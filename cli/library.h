@@ -17,8 +17,8 @@ inline constexpr Flavour kFlavours[] = {
     {"hardened", "libannex-hardened.so"},
 };
 
-// Finds the flavour's library beside the launcher (a build tree) or in the lib directory next to
-// the launcher's bin (an installation). Writes its absolute path and returns true, or says why not.
+// Finds the flavour's library beside the launcher (a build tree) or in the lib directory next to the launcher's bin (an
+// installation). Writes its absolute path and returns true, or says why not.
 bool find_library(const Flavour& flavour, char (&path)[PATH_MAX]);
 
 }  // namespace annex::cli

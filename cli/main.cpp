@@ -1,5 +1,11 @@
-// annex: runs a program on the Annex allocator. Reads the command line and does what it says;
-// help.cpp has the manual.
+// annex: the launcher, which runs a program on the Annex allocator. Reads the command line and does what it says.
+//
+//   main.cpp                the commands: run, help, version
+//   program.cpp, elf.cpp    run: finds the program, and judges whether a preloaded library will reach it
+//   library.cpp             run: finds the library
+//   preload.cpp             run: puts it into LD_PRELOAD
+//   help.cpp                help, version: the texts
+//   message.cpp             error lines and exit statuses
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -27,12 +33,13 @@ int usage_error(const char* what, const char* detail = "") {
   return kUsage;
 }
 
-// What was meant, in two parts.
+// With what was meant, in two parts.
 int usage_error(const char* what, const char* detail, const char* meant, const char* more) {
   say("%s%s (did you mean %s%s?)", what, detail, meant, more);
   return kUsage;
 }
 
+constexpr char kModesInWords[] = "shared, solo, offload or hardened";
 constexpr const char* kModes[] = {kFlavours[0].mode, kFlavours[1].mode, kFlavours[2].mode, kFlavours[3].mode};
 static_assert(std::size(kModes) == std::size(kFlavours));
 constexpr const char* kRunOptions[] = {"--mode", "--stats", "--sample", "--help"};
@@ -42,7 +49,7 @@ int unknown_mode(const char* mode) {
   if (const char* meant = os::nearest(mode, kModes))
     say("unknown mode '%s': did you mean %s?", mode, meant);
   else
-    say("unknown mode '%s': shared, solo, offload or hardened", mode);
+    say("unknown mode '%s': %s", mode, kModesInWords);
   return kUsage;
 }
 
@@ -65,8 +72,8 @@ int unknown_command(const char* command) {
   return usage_error(kWhat, command);
 }
 
-// Ends a command whose work is its output.
-int printed() {
+// Ends a command whose work is its output; the exit status.
+int finish_output() {
   if (fflush(stdout) == 0 && !ferror(stdout)) return kDone;
   say("standard output: %s", strerror(errno));
   return kCannotWrite;
@@ -79,30 +86,31 @@ const Flavour* find_flavour(const char* mode) {
   return nullptr;
 }
 
-// What the library is to do beside serving memory.
+// What the library is to do besides serving memory.
 struct Extras {
   bool stats = false;
   bool sample = false;
 };
 
-// In the environment of the command. A rate of samples that is there already stays.
-bool ask_for(const Extras& extras) {
+// Asks the library for them, in the environment of the command. A rate of samples that is set there already stays.
+// False where there is no memory.
+bool set_environment(const Extras& extras) {
   if (extras.stats && setenv("ANNEX_STATS", "text", 1) != 0) return false;
   return !extras.sample || (setenv("ANNEX_SAMPLE", "100", 0) == 0 && setenv("ANNEX_BACKTRACE", "1", 1) == 0);
 }
 
+// Does not return where the command starts; else the exit status.
 int launch(const Flavour& flavour, const Extras& extras, char** command) {
   char library[PATH_MAX];
   char program[PATH_MAX];
   if (const ExitStatus status = find_program(command[0], program); status != kDone) return status;
   if (const ExitStatus status = check_preloadable(program); status != kDone) return status;
   if (!find_library(flavour, library) || !preload(library)) return kUsage;
-  if (!ask_for(extras)) {
+  if (!set_environment(extras)) {
     say("no memory for the command's environment");
     return kUsage;
   }
-  execvp(program, command);  // program has a slash, so this is execv, except that a file without
-                             // "#!" goes to the shell
+  execvp(program, command);  // as execv, since program has a slash; but a file without "#!" goes to the shell
   const int error = errno;
   say("%s: %s", program, strerror(error));
   return error == ENOENT ? kNotFound : kNotExecutable;
@@ -125,7 +133,7 @@ int run(char** arguments) {
     }
     if (equal(option, "--help") || equal(option, "-h")) {
       print_usage(stdout);
-      return printed();
+      return finish_output();
     }
     if (equal(option, "--stats")) {
       extras.stats = true;
@@ -133,7 +141,7 @@ int run(char** arguments) {
       extras.sample = true;
     } else if (equal(option, "--mode")) {
       mode = *++arguments;
-      if (mode == nullptr) return usage_error("--mode needs a value: shared, solo, offload or hardened");
+      if (mode == nullptr) return usage_error("--mode needs a value: ", kModesInWords);
     } else if (strncmp(option, "--mode=", 7) == 0) {
       mode = option + 7;
     } else {
@@ -147,14 +155,14 @@ int run(char** arguments) {
 
 int help(char** arguments) {
   const char* topic = *arguments;
-  if (topic == nullptr) {
+  if (topic == nullptr || equal(topic, "run")) {
     print_usage(stdout);
   } else if (equal(topic, "env")) {
     print_environment(stdout);
   } else {
     return usage_error("no help about ", topic, "annex help env", "");
   }
-  return printed();
+  return finish_output();
 }
 
 int main(char** arguments) {
@@ -167,7 +175,7 @@ int main(char** arguments) {
   if (equal(command, "help") || equal(command, "--help") || equal(command, "-h")) return help(arguments);
   if (equal(command, "--version") || equal(command, "version")) {
     print_version(stdout);
-    return printed();
+    return finish_output();
   }
   return unknown_command(command);
 }

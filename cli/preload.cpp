@@ -10,20 +10,20 @@
 namespace annex::cli {
 namespace {
 
+// One of the libraries in LD_PRELOAD.
 struct Entry {
   const char* path;
   int length;
 
-  // The file's name: behind the last slash.
-  bool name_contains(const char* words) const {
+  // The file's name is what is behind the last slash.
+  bool name_contains(const char* part) const {
     const auto* slash = static_cast<const char*>(memrchr(path, '/', static_cast<size_t>(length)));
     const char* name = slash != nullptr ? slash + 1 : path;
-    return memmem(name, static_cast<size_t>(path + length - name), words, strlen(words)) != nullptr;
+    return memmem(name, static_cast<size_t>(path + length - name), part, strlen(part)) != nullptr;
   }
 };
 
-// Two of our libraries in one process would be two allocators, of which the first serves and the
-// second idles.
+// Two of our libraries in one process would be two allocators, of which the first serves and the second idles.
 bool is_annex(const Entry& entry) { return entry.name_contains("libannex"); }
 
 // Allocators, sanitizers' among them, that are known to be preloaded.
@@ -35,17 +35,13 @@ bool is_allocator(const Entry& entry) {
   return false;
 }
 
-}  // namespace
-
-bool preload(const char* library) {
+// What LD_PRELOAD is to hold, for free(); nullptr when there is no memory.
+char* list_with(const char* library) {
   const char* old = getenv("LD_PRELOAD");
   if (old == nullptr) old = "";
-  auto* value = static_cast<char*>(malloc(strlen(old) + 1 + strlen(library) + 1));
-  if (value == nullptr) {
-    say("no memory for LD_PRELOAD");
-    return false;
-  }
-  char* end = value;
+  auto* const list = static_cast<char*>(malloc(strlen(old) + 1 + strlen(library) + 1));
+  if (list == nullptr) return nullptr;
+  char* end = list;
   while (*old != '\0') {
     const size_t length = strcspn(old, ": ");
     const Entry entry = {old, static_cast<int>(length)};
@@ -61,9 +57,16 @@ bool preload(const char* library) {
     if (*old != '\0') ++old;
   }
   strcpy(end, library);
-  const bool done = setenv("LD_PRELOAD", value, 1) == 0;
+  return list;
+}
+
+}  // namespace
+
+bool preload(const char* library) {
+  char* const list = list_with(library);
+  const bool done = list != nullptr && setenv("LD_PRELOAD", list, 1) == 0;
   if (!done) say("no memory for LD_PRELOAD");
-  free(value);
+  free(list);
   return done;
 }
 

@@ -35,8 +35,8 @@ int executable_error(const char* path) {
   return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
-// Says why a path can't be executed, and which status that is. `role` is "" or a phrase such as
-// "the interpreter of x: ".
+// Says why a path can't be executed, and returns the status for it. `role` is "" or a phrase such as "the interpreter
+// of x: ".
 ExitStatus refuse(const char* role, const char* name, int error) {
   switch (error) {
     case ENOENT:
@@ -55,8 +55,7 @@ ExitStatus refuse(const char* role, const char* name, int error) {
   }
 }
 
-// The kernel runs a program that gains rights in "secure execution", where ld.so ignores libraries
-// preloaded by path.
+// The kernel runs a program that gains rights in "secure execution", where ld.so ignores libraries preloaded by path.
 bool gains_rights(const char* path) {
   struct stat status;
   struct statvfs filesystem;
@@ -68,8 +67,7 @@ bool gains_rights(const char* path) {
   return getuid() != 0 && getxattr(path, "security.capability", nullptr, 0) > 0;
 }
 
-// A loader run as a command ("ld-linux-x86-64.so.2 PROGRAM") has no loader of its own, yet
-// preloads.
+// A loader run as a command ("ld-linux-x86-64.so.2 PROGRAM") has no loader of its own, yet preloads.
 bool is_loader(const char* path) {
   const char* name = base_name(path);
   return starts_with(name, "ld-linux") || strcmp(name, "ld.so") == 0;
@@ -96,15 +94,13 @@ ExitStatus check_dynamic(const char* path, const Executable& program) {
     say("warning: %s has a malloc of its own linked in, which serves it instead of Annex's", path);
   }
   if (gains_rights(path)) {
-    say("warning: %s gains rights when it starts (setuid, setgid or capabilities), so the loader "
-        "will ignore Annex",
+    say("warning: %s gains rights when it starts (setuid, setgid or capabilities), so the loader will ignore Annex",
         path);
   }
   return kDone;
 }
 
-// Resolves what a script is run by. "#!/usr/bin/env NAME" is followed to NAME, which is the program
-// that matters.
+// Resolves what a script is run by. "#!/usr/bin/env NAME" is followed to NAME, which is the program that matters.
 ExitStatus find_interpreter(const char* script, const Executable& header, char (&path)[PATH_MAX]) {
   char role[PATH_MAX + 32];
   snprintf(role, sizeof role, "the interpreter of %s: ", script);
@@ -181,8 +177,7 @@ ExitStatus check_preloadable(const char* path) {
         return check_dynamic(current, header);
       case Kind::kStatic:
         if (is_loader(current)) return kDone;
-        say("%s is statically linked, so no library can be preloaded into it; link it with "
-            "libannex.a instead",
+        say("%s is statically linked, so no library can be preloaded into it; link it with libannex.a instead",
             current);
         return kUsage;
       case Kind::kOtherClass:
