@@ -12,7 +12,7 @@
 
 namespace annex::entry {
 
-// Resizes a small block in place, where the front end keeps account of its room to the byte.
+// Resizes a small block in place, where the front end knows each block's size to the byte (hardened).
 template <class F = Front>
 bool refit([[maybe_unused]] void* block, [[maybe_unused]] size_t bytes) {
   if constexpr (requires { F::refit(block, bytes); }) return F::refit(block, bytes);
@@ -52,9 +52,9 @@ inline void* allocate_aligned_checked(size_t alignment, size_t bytes) {
   return allocate_aligned(alignment, bytes);
 }
 
-// What a block holds goes to another one, as far as there is room, and the block is freed.
-[[gnu::always_inline]] inline void* replace(void* block, size_t held, void* moved, size_t room) {
-  memcpy(moved, block, room < held ? room : held);
+// Copies a block of `usable` bytes to a new one of `bytes`, as far as that has room, and frees it.
+[[gnu::always_inline]] inline void* replace(void* block, size_t usable, void* moved, size_t bytes) {
+  memcpy(moved, block, bytes < usable ? bytes : usable);
   Front::release(block);
   return moved;
 }

@@ -1,9 +1,9 @@
-// The calls that jemalloc has beside the C names. A program that is linked with libjemalloc.so gives their blocks to
-// free, realloc and malloc_usable_size too (redis 8 does for what Lua holds), which are ours where we stand before it.
-// What only looks into jemalloc, such as mallctl, stays jemalloc's, and sees a heap that nobody uses.
+// jemalloc's own functions (mallocx and so on). A program that is linked with libjemalloc.so gives their blocks to
+// free, realloc and malloc_usable_size too (redis 8 does for Lua's memory), which are Annex's where it comes first.
+// Functions that only read or set jemalloc's state, such as mallctl, stay jemalloc's, whose heap nobody uses.
 //
-// As jemalloc(3) has them, but for what it leaves to the allocator: thread caches and arenas in the flags are none of
-// ours, and nallocx names no more than was asked for, which every block has.
+// They do what jemalloc(3) says. Thread caches and arenas in the flags are ignored, and nallocx returns the size asked
+// for, which every block has.
 //
 // Synchronization: any thread.
 #include <cstddef>
@@ -23,9 +23,9 @@ size_t alignment_in(int flags) { return size_t{1} << (flags & kLogOfAlignment); 
 
 size_t usable(const void* block) { return Front::look_up(block).usable; }
 
-void zero_behind(void* block, size_t kept) {
-  const size_t all = usable(block);
-  if (all > kept) memset(static_cast<char*>(block) + kept, 0, all - kept);
+void zero_from(void* block, size_t offset) {
+  const size_t end = usable(block);
+  if (end > offset) memset(static_cast<char*>(block) + offset, 0, end - offset);
 }
 
 void* reallocate_aligned(void* block, size_t alignment, size_t bytes) {
@@ -40,23 +40,23 @@ extern "C" {
 
 ANNEX_EXPORT void* mallocx(size_t bytes, int flags) noexcept {
   void* const block = entry::allocate_aligned(alignment_in(flags), bytes);
-  if (block != nullptr && (flags & kZero) != 0) zero_behind(block, 0);
+  if (block != nullptr && (flags & kZero) != 0) zero_from(block, 0);
   return block;
 }
 
 ANNEX_EXPORT void* rallocx(void* block, size_t bytes, int flags) noexcept {
-  const size_t kept = usable(block);
+  const size_t old_usable = usable(block);
   void* const moved = reallocate_aligned(block, alignment_in(flags), bytes);
-  if (moved != nullptr && (flags & kZero) != 0) zero_behind(moved, kept);
+  if (moved != nullptr && (flags & kZero) != 0) zero_from(moved, old_usable);
   return moved;
 }
 
-// In place: the size that there is afterwards, which may be the old one.
+// Resizes in place, if that can be done; the usable size afterwards.
 ANNEX_EXPORT size_t xallocx(void* block, size_t bytes, size_t, int flags) noexcept {
-  const auto [kept, span] = Front::look_up(block);
-  if (bytes <= kept || bytes > front::kMaxRequest) return kept;
+  const auto [old_usable, span] = Front::look_up(block);
+  if (bytes <= old_usable || bytes > front::kMaxRequest) return old_usable;
   const bool grown = entry::refit(block, bytes) || (span != nullptr && Front::resize(span, bytes));
-  if (grown && (flags & kZero) != 0) zero_behind(block, kept);
+  if (grown && (flags & kZero) != 0) zero_from(block, old_usable);
   return usable(block);
 }
 

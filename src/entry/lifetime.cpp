@@ -23,7 +23,7 @@ extern const char kLifetime = 0;
 
 namespace {
 
-// With one thread nothing is in anybody else's hands.
+// In a process of one thread no lock needs to be held.
 void before_fork() {
   if (!os::fork.begin() || __libc_single_threaded) return;
   os::fork.hold_all([] {
@@ -41,10 +41,10 @@ void after_fork_in_child() {
   os::fork.end_in_child();
 }
 
-// Of all that a process loads at its start, the shared library is the first to be initialised (the linker's initfirst).
-// So its fork handlers are the first: in fork they lock last and unlock first, and those of others, which may wait for
-// threads that allocate, run while no lock of ours is held. Where that can't be had (the static library; a library that
-// is loaded late), they run while we hold all, and os/fork.h lets them in.
+// Of all libraries that a process loads at its start, the shared library is initialised first (the linker's initfirst).
+// So its fork handlers are registered first: they lock last and unlock first, and handlers of others, which may wait
+// for threads that allocate, run while no lock of ours is held. Where others were registered before (the static
+// library; a library that is loaded late), their handlers run while all locks are held, and os/fork.h lets them in.
 [[gnu::constructor(101)]] void start(int, char**, char** environment) {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
   os::note_standard_error();

@@ -1,14 +1,13 @@
 // dlopen without RTLD_DEEPBIND, in the shared libraries alone.
 //
-// A library that is opened with that flag looks for names among its own dependencies first. There it finds libc's
-// malloc and free, though the rest of the process, and libc itself, has the library's: the first block that crosses
-// over, such as one of strdup's, is given to the wrong free. So the flag is taken out, and the rest is libc's. What the
-// opened library loses is that its names come before others of the same name in the process; ANNEX_DEEPBIND=keep leaves
-// the flag where that matters more. Other namespaces (dlmopen) have their own libc, heap and all, and nothing of this
-// one's.
+// A library that is opened with that flag (a plugin) looks for names among its own dependencies first. There it finds
+// libc's malloc and free, while the rest of the process, and libc itself, uses Annex's: the first block that crosses
+// over, such as one of strdup's, is given to the wrong free. So the flag is removed, and the rest is left to libc. The
+// plugin loses that its own names come before others of the same name in the process; with ANNEX_DEEPBIND=keep the flag
+// stays. Other namespaces (dlmopen) have a libc and a heap of their own, and exchange no blocks with this one.
 //
-// libc looks up names of libraries by its caller's run path and namespace, which it knows by the return address. So
-// these are jumps to libc's functions, not calls, and the caller stays the caller.
+// libc finds libraries by its caller's run path and namespace, and knows the caller by the return address. So these are
+// jumps to libc's functions, not calls.
 #include <dlfcn.h>
 
 #include "entry/visibility.h"
@@ -22,7 +21,7 @@
 #define ANNEX_JUMP return
 #endif
 
-// In libc since glibc 2.34. Where an older one's libdl isn't loaded, nothing is opened either.
+// In libc since glibc 2.34, in libdl before. Where libdl isn't loaded, nobody can call dlopen either.
 #pragma weak dlsym
 
 using namespace annex;

@@ -18,8 +18,9 @@ ANNEX_EXPORT void free(void* block) noexcept { Front::release(block); }
 ANNEX_EXPORT void* calloc(size_t count, size_t bytes) noexcept { return entry::allocate_array(count, bytes); }
 ANNEX_EXPORT void* realloc(void* block, size_t bytes) noexcept { return entry::reallocate_or_free(block, bytes); }
 
-// By the process's realloc, as glibc's: where valgrind, heaptrack or another allocator has taken realloc's place, but
-// knows no reallocarray, the block is that one's. (Its name in the assembler, lest a compiler take the one above.)
+// Calls the process's realloc, as glibc's does: where valgrind, heaptrack or another allocator interposes realloc but
+// not reallocarray, the block is that one's. (Declared by its name in the assembler, so that the compiler does not call
+// the function above.)
 void* realloc_of_the_process(void* block, size_t bytes) noexcept __asm__("realloc");
 
 ANNEX_EXPORT void* reallocarray(void* block, size_t count, size_t bytes) noexcept {
@@ -73,7 +74,7 @@ ANNEX_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t bytes
   Front::release(block, bytes, alignment);
 }
 
-// By a name that nobody stands before: solo.cpp asks whether calloc is this one.
+// A name that no other library interposes: solo.cpp compares calloc with it.
 [[gnu::visibility("hidden")]] void* annex_own_calloc(size_t, size_t) noexcept __attribute__((alias("calloc")));
 
 // The names by which glibc's own parts, and programs that know it well, ask for these functions.

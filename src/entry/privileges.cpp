@@ -1,12 +1,13 @@
-// The calls by which a process gives something up, or sees something else from then on, that the kernel keeps for each
-// thread and libc passes on to none: capabilities, no_new_privs, system call filters, namespaces.
+// The calls by which a program gives up rights, or enters namespaces, where the kernel changes the calling thread alone
+// and libc does nothing about the others: capabilities, no_new_privs, system call filters, namespaces.
 //
-// No helper thread may keep it, and unshare and setns refuse user namespaces to a process that has threads. So each of
-// these calls first ends the helpers (os/helper_thread.h); later ones have what the program has then. Once a filter has
-// been installed there are none at all any more: to make a thread may be what it forbids. setuid, setgid, setgroups and
-// their like are not here, since libc makes them in every thread.
+// No helper thread may keep the old ones, and unshare and setns refuse user namespaces to a process with threads. So
+// each of these calls first ends the helpers (os/helper_thread.h); later helpers inherit what the program has then.
+// Once a filter has been installed no helper is made any more: it may forbid making a thread. setuid, setgid, setgroups
+// and their like are not here, since libc makes them in every thread.
 //
-// Each is what it is in glibc: the system call and errno. syscall is here for libseccomp, which calls seccomp by it.
+// Each does what it does in glibc: the system call, and errno. syscall is here because libseccomp installs filters by
+// it.
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -60,7 +61,7 @@ bool installs_filter(long number, long first) {
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   if (!changes_privileges(number, a)) return with_errno(os::system_call(number, a, b, c, d, e, f));
   os::NoHelpers no_helpers;
-  if (installs_filter(number, a)) os::settle_standard_error();
+  if (installs_filter(number, a)) os::freeze_standard_error();
   const long result = os::system_call(number, a, b, c, d, e, f);
   if (result >= 0 && installs_filter(number, a)) no_helpers.for_good();
   return with_errno(result);

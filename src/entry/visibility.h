@@ -1,4 +1,4 @@
-// Everything in the library is hidden but what is marked with this.
+// What the library exports. Everything else in it is hidden.
 #pragma once
 
 #define ANNEX_EXPORT [[gnu::visibility("default")]]

@@ -1,6 +1,6 @@
-// Canaries: eight bytes behind what the program asked for, another value for each block and process, which are looked
-// at when the block comes back (the seal of core/sealed_words.h, turned). None starts with a zero: a string's end
-// written one byte too far is seen.
+// Canaries: eight bytes behind what the program asked for, checked when the block is freed. Their value is different
+// for each block and process: the seal of core/sealed_words.h, rotated. None begins with a zero byte, so that a
+// string's terminating zero which is written one byte too far is seen.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Blocks of no bytes: each has an address of its own, where nothing can be read or written.
+// Blocks of no bytes (malloc(0)): each has an address of its own, where nothing can be read or written.
 //
 // Synchronization: any thread.
 #pragma once
@@ -9,7 +9,7 @@ namespace annex::harden {
 void* allocate_empty();
 // Whether an address is one of theirs, in use or not.
 bool is_empty_block(const void* address);
-// Ends the process where it is not in use.
+// Both end the process where the block is not in use.
 void check_empty(const void* block);
 void free_empty(void* block);
 

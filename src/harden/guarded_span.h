@@ -14,7 +14,7 @@
 // Where guards have used up the mappings that they may take (os/guards.h), a gap of as many bytes, which can be written
 // to, is in a guard's place. Where writable memory is limited (RLIMIT_DATA) there is no gap either.
 //
-// Synchronization: any thread; a span belongs to whoever holds its block, a lock guards those that wait.
+// Synchronization: any thread; a span belongs to whoever holds its block, a lock guards freed ones.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@
 
 namespace annex::harden {
 
-// Up to here a span is zeroed, above it is unreadable.
+// Up to this size a span is zeroed when it is freed, above it is made unreadable.
 inline constexpr size_t kZeroedSpan = 128 * 1024;
 
-// As core/span.h has it; every block reads as zero, unless it was written to when it was free.
+// As core/span.h's allocate_span; every block reads as zero, unless it was written to when it was free.
 void* allocate_span(size_t bytes, size_t alignment);
 void free_span(Granule* head);
 // In place; false where that can't be done.
@@ -35,7 +35,7 @@ bool resize_span(Granule* head, size_t bytes);
 
 inline size_t room_of_span(const Granule* head) { return head->span.asked; }
 
-// Those that wait go back to the arena. False where there are none.
+// All freed spans that are kept here go back to the arena. False where there are none.
 bool let_go_of_spans();
 extern constinit os::Lock waiting_spans_lock;
 

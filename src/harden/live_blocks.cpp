@@ -10,10 +10,10 @@ constinit StateTables state_tables = {};
 
 namespace {
 
-constexpr size_t kStep = 64 * 1024;  // committed at a time: that of 1 MiB
+constexpr size_t kStep = 64 * 1024;  // committed at a time: the states of 1 MiB
 constexpr size_t kGuard = 64 * 1024;
 
-constinit size_t committed[kMaxArenas];  // of an arena's bytes, from its start
+constinit size_t committed[kMaxArenas];  // bytes of an arena's states, from the first
 
 }  // namespace
 

@@ -7,8 +7,8 @@
 // found whatever was done to the block. What a program asked for is known to a unit: a byte in blocks of up to 4 KiB
 // (two at most, above 2 KiB), 2, 4 or 8 bytes above.
 //
-// The table lies at a random place of the address space, with nothing mapped beside it. 4 KiB of it serve
-// 64 KiB of blocks.
+// The table lies at a random place of the address space, with nothing mapped around it. 4 KiB of it serve 64 KiB of
+// blocks.
 //
 // Synchronization: a byte is written by whoever allocates or frees the block; two threads that free one block at the
 // same moment may both find it in use. Then it is found to be free when it leaves the quarantine, or in use when it is
@@ -31,7 +31,7 @@ constexpr unsigned unit_shift(SizeClass c) {
   return block_size(c) <= 4096 ? 0 : block_size(c) <= 8192 ? 1 : block_size(c) <= 16384 ? 2 : 3;
 }
 
-// For a request of so many bytes, which fit beside the canary.
+// For a request of so many bytes, which with the canary fit into the block.
 constexpr uint8_t state_for(SizeClass c, size_t bytes) {
   const size_t spare = (block_size(c) - kCanaryBytes - bytes) >> unit_shift(c);
   return static_cast<uint8_t>(std::min<size_t>(spare, 254) + 1);
@@ -40,7 +40,7 @@ constexpr size_t room_in(SizeClass c, uint8_t state) {
   return block_size(c) - kCanaryBytes - ((size_t{state} - 1) << unit_shift(c));
 }
 
-// Where the bytes of an arena are, as a distance: of an address, at table + address / 16.
+// Where an arena's states are, moved so that an address's state is at table + address / 16.
 struct alignas(64) StateTables {
   uint8_t* first;  // of the first arena, for the fast paths
   uint8_t* all[kMaxArenas];
@@ -50,7 +50,7 @@ extern constinit StateTables state_tables [[gnu::visibility("hidden")]];
 // For core/arena.h's commit_side_tables.
 os::MapResult commit_states(const Arena& arena, size_t end);
 
-// Gives the memory back in which the bytes of free runs are: all of them are 0.
+// Gives back the memory that holds the states of free runs: all of them are 0.
 void purge_states();
 
 // Of an address in a slab (or where empty blocks are) of the first arena, or of any.

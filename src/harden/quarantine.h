@@ -1,5 +1,5 @@
 // A thread's quarantine: small blocks that it has freed wait here before they can be handed out again. First in, first
-// out, but each that comes changes places with one that waits, by chance. A block that waits is all zeros.
+// out, but each that comes in changes places with a random one that is there. All blocks in it are all zeros.
 //
 // There is a ring for each group of sizes, so that a few large blocks do not drive out all small ones:
 //
@@ -19,52 +19,52 @@
 
 namespace annex::harden {
 
-template <uint32_t places>
-class Ring {
+template <uint32_t slots>
+class QuarantineRing {
  public:
   // Takes a block in. The one that leaves for it, or nullptr while there is room.
-  void* exchange(void* block, uint32_t chance) {
-    static_assert(std::has_single_bit(places));
-    void** const last = &waiting_[next_];
-    void** const other = &waiting_[chance % places];
+  void* exchange(void* block, uint32_t random) {
+    static_assert(std::has_single_bit(slots));
+    void** const last = &blocks_[next_];
+    void** const other = &blocks_[random % slots];
     void* const leaves = *last;
     *last = *other;
     *other = block;
-    next_ = (next_ + 1) % places;
+    next_ = (next_ + 1) % slots;
     return leaves;
   }
 
   template <class LetGo>
   void flush(LetGo let_go) {
-    for (void*& place : waiting_) {
-      void* const block = place;
-      place = nullptr;
+    for (void*& slot : blocks_) {
+      void* const block = slot;
+      slot = nullptr;
       if (block != nullptr) let_go(block);
     }
   }
 
  private:
-  void* waiting_[places] = {};
+  void* blocks_[slots] = {};
   uint32_t next_ = 0;
 };
 
 class Quarantine {
  public:
-  // It has no chance to go by before start(), and nothing else may be called.
+  // start() seeds the random numbers. Before it, nothing else may be called.
   bool has_started() const { return state_ != 0; }
   void start() { state_ = os::random_word() | 1; }
 
-  // A number by chance, in [0, below); below is at most 2^16.
-  uint32_t below(uint32_t below) { return static_cast<uint32_t>(uint64_t{next_chance()} * below >> 24); }
+  // A random number in [0, below); below is at most 2^16.
+  uint32_t below(uint32_t below) { return static_cast<uint32_t>(uint64_t{next_random()} * below >> 24); }
 
   // The block that leaves for this one, or nullptr.
   void* exchange(void* block, size_t bytes) {
     if (bytes <= 256) return exchange_small(block);
-    const uint32_t chance = next_chance();
-    return bytes <= 2048 ? middle_.exchange(block, chance) : large_.exchange(block, chance);
+    const uint32_t random = next_random();
+    return bytes <= 2048 ? middle_.exchange(block, random) : large_.exchange(block, random);
   }
   // The same for a block of up to 256 bytes.
-  void* exchange_small(void* block) { return small_.exchange(block, next_chance()); }
+  void* exchange_small(void* block) { return small_.exchange(block, next_random()); }
 
   template <class LetGo>
   void flush(LetGo let_go) {
@@ -74,16 +74,16 @@ class Quarantine {
   }
 
  private:
-  // Fast; nothing in it is a secret for long (L'Ecuyer's multiplier).
-  uint32_t next_chance() {
+  // 24 random bits. A fast generator that can be predicted from its outputs (multiplicative, L'Ecuyer's constant).
+  uint32_t next_random() {
     state_ *= 0xd1342543de82ef95;
     return static_cast<uint32_t>(state_ >> 40);
   }
 
   uint64_t state_ = 0;  // odd once started
-  Ring<256> small_;
-  Ring<32> middle_;
-  Ring<8> large_;
+  QuarantineRing<256> small_;
+  QuarantineRing<32> middle_;
+  QuarantineRing<8> large_;
 };
 
 }  // namespace annex::harden

@@ -1,13 +1,13 @@
-// Small blocks with memory tags, where the machine has them (os/memory_tags.h). A block in use has a tag other than
-// that of the blocks beside it, and so does its pointer; what is free has the tag 0, which no block gets. So the
-// hardware finds
+// Small blocks with memory tags, where the machine has them (os/memory_tags.h). A block in use and the program's
+// pointer to it have a tag that the blocks on both sides don't have; free blocks have tag 0, which no block in use has.
+// So the hardware finds a read or write
 //
-//   what is read or written behind a block, or before it      until a block further on has the same tag, one in 15
-//   what is read or written of a freed block                  always until it is handed out again, then 14 of 15
+//   just before or behind a block     always; further away, in 14 of 15 blocks
+//   of a freed block                  always until it is handed out again, then in 14 of 15 cases
 //
 // and free finds a pointer whose block has been freed, and handed out again, with the same odds.
 //
-// The rest of the hardened build knows nothing of tags: it has to do with what is free, through pointers without one.
+// The rest of the hardened build knows nothing of tags: it works on free blocks, through pointers with tag 0.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace annex::harden {
   if (!os::memory_tags) return block;
   char* const start = static_cast<char*>(block);
   char* const end = start + bytes;
-  // A granule's ends may have neighbours that can't be read.
+  // What lies before and behind a granule may be unreadable.
   const auto inside = [](const char* place) { return reinterpret_cast<uintptr_t>(place) % kGranule != 0; };
   void* const pointer = os::with_random_tag(block, inside(start) ? os::with_tag_of(start - kMinAlignment) : block,
                                             inside(end) ? os::with_tag_of(end) : block);
@@ -38,7 +38,7 @@ namespace annex::harden {
     die(kFreedTwice, block);
 }
 
-// The same, and the block is without a tag from now on.
+// The same; from now on the block has tag 0.
 [[gnu::always_inline]] inline void take_tag(const void* pointer, void* block, size_t bytes) {
   if (!os::memory_tags) return;
   check_tag(pointer, block);

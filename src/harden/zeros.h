@@ -1,5 +1,5 @@
-// Blocks that must be all zeros: clearing them, and looking whether they still are. Of up to a few hundred bytes, where
-// a call would take longer.
+// Blocks that must be all zeros: clearing them, and checking whether they still are. For up to a few hundred bytes, for
+// which a call of memset would take longer.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
 
 }  // namespace zeros
 
-// `bytes`, a multiple of 16 and not 0, from `block` on. Two words at a time; the last one may be looked at twice.
+// `bytes`, a multiple of 16 and not 0, from `block` on. 32 bytes at a time; the last 16 may be read twice.
 [[gnu::always_inline]] inline bool is_zero(const void* block, size_t bytes) {
   zeros::Words any = zeros::at(block, bytes - 16);
   for (size_t offset = 0; offset + 16 < bytes; offset += 32) {
@@ -32,8 +32,8 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
   return zeros::none(any);
 }
 
-// All of a block of so many bytes but its first 16, which have just been looked at and cleared: reading them now would
-// wait for that.
+// All of a block of so many bytes but its first 16: those have just been checked and cleared, and reading them now
+// would wait for those stores.
 [[gnu::always_inline]] inline bool is_zero_behind_first(const void* block, size_t bytes) {
   return bytes == sizeof(Block) || is_zero(static_cast<const Block*>(block) + 1, bytes - sizeof(Block));
 }
@@ -43,7 +43,7 @@ typedef uint64_t Words __attribute__((vector_size(16), may_alias));
   for (size_t offset = 0; offset + 16 < bytes; offset += 32) {
     zeros::at(block, offset) = zeros::Words{};
     zeros::at(block, offset + 16) = zeros::Words{};
-    asm("" : "+r"(offset));  // or a compiler makes an instruction of the loop that is slow to start
+    asm("" : "+r"(offset));  // else a compiler makes the loop a `rep stos`, which is slow to start
   }
 }
 

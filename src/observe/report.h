@@ -8,17 +8,17 @@
 
 namespace annex::observe {
 
-// With what the C library's calls tell beside it.
+// annex_stats_t, and what mallinfo needs besides.
 struct Statistics : annex_stats_t {
   uint64_t spans;
-  uint64_t free_pieces;  // of slabs + dirty - (used - used_spans): blocks of slabs, and dirty runs
+  uint64_t free_pieces;  // how many free blocks of slabs and dirty runs there are
 };
 Statistics gather();
 
 void as_json(const annex_stats_t& stats, os::Text& text);
 void as_text(const annex_stats_t& stats, os::Text& text);
 
-// Writes the statistics as ANNEX_STATS (not off) and ANNEX_STATS_FILE say.
+// Writes the statistics in the format of ANNEX_STATS, which is not off, to ANNEX_STATS_FILE.
 void report_at_exit();
 
 }  // namespace annex::observe

@@ -1,5 +1,5 @@
-// What the kernel told the process at its start (getauxval). Asked once and outside of every lock, as whoever stands
-// before getauxval may allocate.
+// The auxiliary vector: what the kernel told the process at its start. Read once and with no lock held, since a library
+// that interposes getauxval may allocate in it.
 #pragma once
 
 #include <atomic>
@@ -7,16 +7,16 @@
 
 namespace annex::os {
 
-// Atomic, as the first threads may ask at once: each writes the same.
+// Atomic, as several threads may make the first call at once: each writes the same.
 struct Auxiliary {
   std::atomic<uintptr_t> page_size = 0;
   std::atomic<uintptr_t> random_bytes = 0;  // where 16 of them are
   std::atomic<uintptr_t> vdso = 0;          // the kernel's own library, for clocks
   std::atomic<bool> secure = false;         // the process has gained rights by starting
-  std::atomic<bool> asked = false;
+  std::atomic<bool> is_read = false;
 };
 
-// The first call asks: with no lock held.
+// The first call reads it: with no lock held.
 const Auxiliary& auxiliary();
 
 }  // namespace annex::os

@@ -19,12 +19,12 @@ constinit bool prepared = false;  // written before there is a second thread
 
 }  // namespace
 
-bool call_stacks_are_there() { return backtrace != nullptr && backtrace_symbols_fd != nullptr; }
+bool call_stacks_are_available() { return backtrace != nullptr && backtrace_symbols_fd != nullptr; }
 
 bool call_stacks_are_prepared() { return prepared; }
 
 void prepare_call_stacks() {
-  if (!call_stacks_are_there()) return;
+  if (!call_stacks_are_available()) return;
   const int saved = errno;
   void* frame;
   backtrace(&frame, 1);
@@ -35,16 +35,16 @@ void prepare_call_stacks() {
 void CallStack::take() {
   if (!prepared) return;
   const int saved = errno;
-  count_ = backtrace(frames_, kMost);
+  count_ = backtrace(frames_, kMaxFrames);
   errno = saved;
 }
 
-void CallStack::print(const char* words) const {
+void CallStack::print(const char* title) const {
   const int file = standard_error();
   if (count_ == 0 || file < 0) return;
   char buffer[100];
   Text text(buffer, sizeof buffer);
-  text << words << "\n";
+  text << title << "\n";
   write_all(file, buffer, text.stored());
   backtrace_symbols_fd(frames_, count_, file);
 }

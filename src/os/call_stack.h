@@ -7,25 +7,25 @@
 
 namespace annex::os {
 
-bool call_stacks_are_there();
+bool call_stacks_are_available();
 
-// Loads the unwinder, which allocates: once, at the library's start, while it is no other thread's turn. Without it
+// Loads the unwinder, which allocates: once, at the library's start, before there is a second thread. Without this call
 // every stack is empty.
 void prepare_call_stacks();
 bool call_stacks_are_prepared();
 
 class CallStack {
  public:
-  // That of the caller, who allocates or frees: the library's own functions come first.
+  // The calling thread's; the library's own functions come first.
   void take();
-  // On standard error, a line for each function, below the words. libc writes the lines, where a thread may be
-  // cancelled.
-  void print(const char* words) const;
+  // On standard error: the title, then a line for each function. libc writes the lines, and the thread may be cancelled
+  // there.
+  void print(const char* title) const;
 
  private:
-  static constexpr int kMost = 24;
+  static constexpr int kMaxFrames = 24;
 
-  void* frames_[kMost] = {};
+  void* frames_[kMaxFrames] = {};
   int count_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Clocks, taken from the kernel's own library (the vDSO): clock_gettime is a name before which others stand (shifted
-// time, tracers) and may allocate, and most of this is asked for under a lock.
+// Clocks, read by the vDSO, the library that the kernel maps into each process. Not by clock_gettime: other libraries
+// interpose it (to shift time, to trace) and may allocate in it, and most clocks are read with a lock held.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace annex::os {
 // False where there is no such clock.
 bool read_clock(clockid_t clock, struct timespec* time);
 
-// Coarse time, for decisions about memory that lies unused: milliseconds of the monotonic clock. A few of error are
-// fine, a system call is not.
+// Milliseconds of the monotonic clock, for decisions about memory that lies unused. Coarse, which is a few milliseconds
+// off and never a system call.
 inline uint64_t now_ms() {
   struct timespec time = {};
   read_clock(CLOCK_MONOTONIC_COARSE, &time);

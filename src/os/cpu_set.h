@@ -1,6 +1,6 @@
 // A set of CPUs, and the kernel's way of writing one.
 //
-// For the support core's threads too: plain computation.
+// Synchronization: none; plain computation.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ struct CpuSet {
   bool empty() const { return count() == 0; }
 };
 
-// Those of both, of either, and of `a` without those of `b`.
+// Intersection, union and difference.
 CpuSet operator&(const CpuSet& a, const CpuSet& b);
 CpuSet operator|(const CpuSet& a, const CpuSet& b);
 CpuSet operator-(const CpuSet& a, const CpuSet& b);
 
 // A list as the kernel writes it: "0-3,8,10-11".
 CpuSet parse_cpu_list(const char* text);
-// The digits at *text, which is moved behind them.
+// The number at *text, which is moved to what follows it; 0 where there is none.
 size_t parse_number(const char** text);
 
 }  // namespace annex::os

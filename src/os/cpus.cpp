@@ -12,8 +12,8 @@ namespace annex::os {
 
 namespace {
 
-// A list in /sys/devices/system/cpu/cpuN/.
-CpuSet related(size_t cpu, const char* file) {
+// The CPUs listed in a file of /sys/devices/system/cpu/cpuN/.
+CpuSet listed_for(size_t cpu, const char* file) {
   char path[128];
   Text text(path, sizeof path - 1);
   text << "/sys/devices/system/cpu/cpu" << static_cast<uint64_t>(cpu) << "/" << file;
@@ -22,7 +22,7 @@ CpuSet related(size_t cpu, const char* file) {
   return parse_cpu_list(read_file(path, content));
 }
 
-// The file of the process's own cgroup (version 2), or of the one at the root of what it can see.
+// The lower one of two quotas: of the process's own cgroup (version 2), and of the root of what the process can see.
 size_t quota_of_cgroup() {
   char cgroups[1024];
   const char* path = find_in(read_file("/proc/self/cgroup", cgroups), "0::/");
@@ -67,21 +67,21 @@ size_t current_cpu() {
 }
 
 CpuSet core_of(size_t cpu) {
-  CpuSet core = related(cpu, "topology/thread_siblings_list");
+  CpuSet core = listed_for(cpu, "topology/thread_siblings_list");
   core.add(cpu);
   return core;
 }
 
 CpuSet cluster_of(size_t cpu) {
-  CpuSet cluster = related(cpu, "cache/index3/shared_cpu_list");
+  CpuSet cluster = listed_for(cpu, "cache/index3/shared_cpu_list");
   cluster.add(cpu);
   return cluster;
 }
 
 CpuSet support_cpus(const CpuSet& allowed, size_t cpu) {
-  const CpuSet anywhere = allowed - core_of(cpu);
-  const CpuSet near = anywhere & cluster_of(cpu);
-  return near.empty() ? anywhere : near;
+  const CpuSet candidates = allowed - core_of(cpu);
+  const CpuSet near = candidates & cluster_of(cpu);
+  return near.empty() ? candidates : near;
 }
 
 void bind_to(const CpuSet& cpus) {

@@ -1,6 +1,6 @@
 // The CPUs that this process may use, and how they are related, read from the kernel.
 //
-// No libc call that allocates, system calls without errno.
+// Synchronization: any thread. System calls alone: nothing here allocates or sets errno.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ size_t current_cpu();
 // kernel doesn't say.
 CpuSet core_of(size_t cpu);
 CpuSet cluster_of(size_t cpu);
-// Of `allowed`, where a support core for a program on `cpu` may be: in the same cluster of caches if there is one to
-// choose, never `cpu` itself or one of its SMT siblings. Empty where there is none.
+// Which of `allowed` may be the support core of a program that runs on `cpu`: those of its cluster, or all where its
+// cluster has none; never `cpu` itself or one of its SMT siblings. Empty where there is none.
 CpuSet support_cpus(const CpuSet& allowed, size_t cpu);
-// Binds the calling thread.
+// Sets the calling thread's affinity mask.
 void bind_to(const CpuSet& cpus);
 
 }  // namespace annex::os

@@ -129,7 +129,7 @@ bool is_one_of(const char* name, const char* const (&names)[kCount]) {
   return false;
 }
 
-// Misspelt, or of another version: without a word it would just do nothing.
+// A name that is misspelt, or of another version, would else just do nothing.
 void warn_of_unknown_names() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (strncmp(*entry, kPrefix, kPrefixLength) != 0) continue;

@@ -1,27 +1,29 @@
 // Fork in a process with threads. The thread that forks holds every lock of the library across the fork, so that the
 // child's copy of the heap is whole.
 //
-// Handlers of other libraries may run while it does (those that were registered before ours), in parent and child, and
-// allocate. So the thread is let into the locks that it holds: no other thread is inside of one, all data is at rest,
-// and what the thread does there is as ordered as it always is. It waits for no other thread meanwhile, and starts none
-// of the library's own: whatever would, asks whether this_thread_forks.
+// Handlers of other libraries that were registered before ours run while it does, in parent and child, and may
+// allocate. So the thread is let into the locks that it holds: no other thread is inside of one, and no data is half
+// changed. Meanwhile it waits for no other thread and starts none of the library's own: code that would do either asks
+// this_thread_forks() first.
 //
-// The locks, in order. Who holds one takes only those further down; a fork takes all, and lets go in reverse.
+// The locks, in order. A thread that holds one takes only those further down; a fork takes all, and releases them in
+// reverse.
 //
-//   0. libc's for the list of streams, where there are threads. fork takes it too, after our handlers, and waits for
-//      whoever has it, as fflush(NULL), which waits for streams, such as one that getline reads, whose line grows.
+//   0. libc's lock of the list of streams, where there are threads. libc's fork takes it too, after our handlers. Its
+//      holder may wait for one of our locks: fflush(NULL) holds it and waits for each stream, and a thread that holds
+//      a stream in getline allocates.
 //   1. Fork's own: one fork at a time
 //   2. the helper threads'
 //   3. which heaps there are      solo and shared: pool_lock     offload: exit_key_lock, the support core's lock
 //   4. heaps, newest first        solo and shared: each heap's   offload: the orphans', each client's
 //   5. the support threads' CPUs                                 offload: the CPU pool's
 //   6. that of sampled blocks
-//   7. arena_lock, at a moment when no other thread has let go of it in between (core/arena_lock.h)
+//   7. arena_lock, at a moment when no other thread has released it in the middle of its work (core/arena_lock.h)
 //
-// A thread may fork in the handler of a signal that came while it held some of them. Those stay as they are, and are
-// the thread's afterwards too, in parent and child. Whoever holds another may wait for one of those, for ever: the
-// thread waits a moment for it, then does without, and the child finds it free. What it guards may be half changed; but
-// in the child of such a fork a program with threads may call nothing that isn't async-signal-safe.
+// A thread may fork in the handler of a signal that came while it held some of them. It keeps those, in parent and
+// child, also after the fork. The holder of another one may be waiting for one of those, for ever: so the thread waits
+// a moment for each, and then does without; the child finds that lock free. What it guards may be half changed then.
+// But in the child of such a fork, a program with threads may call nothing that isn't async-signal-safe.
 #pragma once
 
 #include <cstdint>
@@ -32,33 +34,34 @@ namespace annex::os {
 
 class Fork {
  public:
-  // The calling thread is about to fork: waits until no other does. False where it forks already, and one of the
-  // handlers forks again: then it holds all there is to hold.
+  // The calling thread is about to fork: waits until no other does. False where a handler of its fork forks again: then
+  // it holds all locks already.
   bool begin();
-  // Has `hold_each` call hold() for each lock: first to find out whether the thread has one of them already, then to
-  // take them.
+  // Calls `hold_each`, which calls hold() for each lock, twice: first to find out whether the thread holds one of them
+  // already, then to take them.
   void hold_all(void (*hold_each)());
-  // Takes the lock until the fork is over. A lock that is made meanwhile is taken before others know of it. False where
-  // it is not taken: the thread has it already, has waited in vain, or only searches.
+  // Takes the lock until the fork is over. (A lock that is made meanwhile is held before other threads can see it.)
+  // False where it is not taken: the thread holds it already, has waited in vain, or this is hold_all's first round.
   bool hold(Lock& lock);
-  // The same, at a moment when `ready`, which is called with it held, says so; it is let go of until then.
+  // The same, at a moment when `ready`, which is called with the lock held, returns true. Until then it is released
+  // again and again.
   bool hold_when(Lock& lock, bool (*ready)());
-  // The fork is over: lets go of all that is held.
+  // The fork is over: releases all locks.
   void end_in_parent();
   void end_in_child();
 
  private:
-  template <class LetGo>
-  bool end(LetGo let_go);
+  template <class Release>
+  bool end(Release release);
 
   Lock one_at_a_time_;
   // The forking thread's.
-  Lock* held_last_ = nullptr;
-  Lock* missed_last_ = nullptr;  // waited for in vain
-  bool searches_ = false;
-  bool has_some_ = false;  // of the locks, since before it forked
-  bool has_streams_ = false;
-  uint32_t within_ = 0;  // forks that its handlers are in the middle of
+  Lock* held_last_ = nullptr;    // list of those that are held, the last one first
+  Lock* missed_last_ = nullptr;  // list of those that it has waited for in vain
+  bool searching_ = false;       // hold_all's first round
+  bool had_some_ = false;        // it held some of the locks before it forked
+  bool has_streams_ = false;     // libc's lock of the list of streams
+  uint32_t depth_ = 0;           // forks by handlers of its fork, which go on
 };
 
 extern constinit Fork fork;

@@ -10,7 +10,7 @@ namespace annex::os {
 // 0 where none does; the same in parent and child.
 extern constinit std::atomic<pthread_t> forking_thread;
 
-// What pthread_self() gives, which others may stand before.
+// What pthread_self() returns. That function is not called, since another library may interpose it.
 inline pthread_t this_thread() { return reinterpret_cast<pthread_t>(__builtin_thread_pointer()); }
 
 inline bool this_thread_forks() {

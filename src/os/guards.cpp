@@ -12,50 +12,51 @@ namespace annex::os {
 namespace {
 
 // MADV_GUARD_INSTALL and MADV_GUARD_REMOVE, which no libc of Debian 12 names.
-constexpr long kInstall = 102;
-constexpr long kRemove = 103;
+constexpr long kAdviceInstall = 102;
+constexpr long kAdviceRemove = 103;
 
 long advise(void* start, size_t bytes, long advice) {
   return system_call(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes), advice);
 }
 
-enum class Marks : uint8_t { kUntried, kWork, kRefused };
-constinit std::atomic<Marks> marks{Marks::kUntried};
+// Whether guards can be installed here.
+enum class Support : uint8_t { kUntried, kWorks, kRefused };
+constinit std::atomic<Support> support{Support::kUntried};
 
-// A mark takes eight bytes for each page, and the page tables that they are in: more than a mapping does, for so much.
-constexpr size_t kMostMarked = size_t{2} << 20;
+// An installed guard takes eight bytes of page table for each page: above this size, more than a mapping takes.
+constexpr size_t kMaxInstalledBytes = size_t{2} << 20;
 
-bool mark(void* start, size_t bytes) {
-  const Marks known = marks.load(std::memory_order_relaxed);
-  if (known == Marks::kRefused || bytes > kMostMarked) return false;
-  const bool done = advise(start, bytes, kInstall) == 0;
-  if (done && known == Marks::kWork) return true;
-  // QEMU's user mode takes whatever advice it does not know for done.
+bool install(void* start, size_t bytes) {
+  const Support known = support.load(std::memory_order_relaxed);
+  if (known == Support::kRefused || bytes > kMaxInstalledBytes) return false;
+  const bool done = advise(start, bytes, kAdviceInstall) == 0;
+  if (done && known == Support::kWorks) return true;
+  // QEMU's user mode says that it has done whatever advice it does not know.
   if (done && !is_readable(start)) {
-    marks.store(Marks::kWork, std::memory_order_relaxed);
+    support.store(Support::kWorks, std::memory_order_relaxed);
     return true;
   }
-  // What was marked before it was refused is not any more. Marks can be removed from locked memory, which can't be
-  // marked: where that is refused too, it is for good.
-  const bool removed = advise(start, bytes, kRemove) == 0;
-  if (done || !removed) marks.store(Marks::kRefused, std::memory_order_relaxed);
+  // The kernel may have installed a part before it refused. Memory that is locked is refused a guard, but not a guard's
+  // removal; where removal is refused too, guards are not tried again.
+  const bool removed = advise(start, bytes, kAdviceRemove) == 0;
+  if (done || !removed) support.store(Support::kRefused, std::memory_order_relaxed);
   return false;
 }
 
 // The budget of mappings.
-constexpr int64_t kForOne = 2;
-constexpr int64_t kUsual = 65530;
-constinit std::atomic<int64_t> mappings_left{kUsual / 2};
+constexpr int64_t kMappingsPerGuard = 2;
+constexpr int64_t kDefaultMaxMapCount = 65530;
+constinit std::atomic<int64_t> mappings_left{kDefaultMaxMapCount / 2};
 
 bool take_mappings() {
   int64_t left = mappings_left.load(std::memory_order_relaxed);
-  while (left >= kForOne) {
-    if (mappings_left.compare_exchange_weak(left, left - kForOne, std::memory_order_relaxed)) return true;
+  while (left >= kMappingsPerGuard) {
+    if (mappings_left.compare_exchange_weak(left, left - kMappingsPerGuard, std::memory_order_relaxed)) return true;
   }
   return false;
 }
 
-void return_mappings() { mappings_left.fetch_add(kForOne, std::memory_order_relaxed); }
+void return_mappings() { mappings_left.fetch_add(kMappingsPerGuard, std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -69,7 +70,7 @@ void set_guard_budget() {
 }
 
 GuardKind add_guard(void* start, size_t bytes, bool clean) {
-  if (mark(start, bytes)) return GuardKind::kMarked;
+  if (install(start, bytes)) return GuardKind::kInstalled;
   if (!clean) purge(start, bytes);
   if (!take_mappings()) return GuardKind::kNone;
   if (forbid(start, bytes)) return GuardKind::kMapped;
@@ -79,8 +80,9 @@ GuardKind add_guard(void* start, size_t bytes, bool clean) {
 
 bool remove_guard(GuardKind kind, void* start, size_t bytes) {
   if (kind == GuardKind::kMapped) return_mappings();
-  // Another mapping in its place has no marks. (A filter of system calls may have come since they were made.)
-  return kind != GuardKind::kMarked || advise(start, bytes, kRemove) == 0 || discard(start, bytes);
+  // A filter of system calls may have come since the guard was installed, and refuse its removal: then a new mapping
+  // takes the place, which has no guards.
+  return kind != GuardKind::kInstalled || advise(start, bytes, kAdviceRemove) == 0 || discard(start, bytes);
 }
 
 }  // namespace annex::os

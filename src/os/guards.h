@@ -1,13 +1,14 @@
-// Guards: pages that can't be read or written, next to what a program may run over.
+// Guards: pages that can't be read or written, next to memory that a program may write beyond.
 //
-// Marked guards are in the page tables alone (MADV_GUARD_INSTALL, Linux 6.13): no mapping is split for them.
-// docs/hardened.md has what they are like beside fork, locked memory and huge pages.
+// Installed guards are entries of the page tables alone (MADV_GUARD_INSTALL, Linux 6.13): no mapping is split for them.
+// docs/hardened.md says how they behave with fork, locked memory and huge pages.
 //
-// Mapped guards are pages made unreadable (forbid()), where they can't be marked: the kernel is older, a filter of
-// system calls refuses, they are locked in memory, or there are too many. Each splits a mapping in three, so all of
-// them take no more than half of those that a process may have (vm.max_map_count): without any left no thread starts.
+// Mapped guards are pages made unreadable by mprotect (forbid()), where none can be installed: the kernel is older, a
+// filter of system calls refuses, the memory is locked, or the guard is too large. Each splits a mapping in three. All
+// of them take at most half of the mappings that a process may have (vm.max_map_count): without any left no thread can
+// be started.
 //
-// Synchronization: as os/pages.h; the counts are anybody's.
+// Synchronization: as os/pages.h; the counts are atomic.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +16,18 @@
 
 namespace annex::os {
 
-enum class GuardKind : uint8_t { kNone, kMarked, kMapped };
+enum class GuardKind : uint8_t { kNone, kInstalled, kMapped };
 
-// Reads how many mappings a process may have; before there is a guard. At the start, since a filter of system calls may
-// come later that opening a file is too much for.
+// Reads how many mappings a process may have. At the library's start: before there is a guard, and before the program
+// may have installed a filter of system calls that forbids opening a file.
 void set_guard_budget();
 
-// Makes a committed range a guard, or at least gives its memory back; `clean` says that it holds none. kNone where the
-// system refuses, or the mappings for it are used up: then it can be read and written as before.
+// Makes a committed range a guard, or at least gives its memory back (unless it is `clean`, and so holds none). kNone
+// where the system refuses or the mappings for guards are used up: then the range can be read and written as before.
 GuardKind add_guard(void* start, size_t bytes, bool clean);
 
-// Once the range is committed again, after this, it can be used, and reads as zero if it was a guard. False where the
-// system refuses: then it can't.
+// To use the range again: this, then commit(). If it was a guard, it reads as zero. False where the system refuses:
+// then the range can't be used any more.
 bool remove_guard(GuardKind kind, void* start, size_t bytes);
 
 }  // namespace annex::os

@@ -25,14 +25,14 @@ constexpr size_t kStackBytes = size_t{256} << 10;
 constexpr uint64_t kCompareMs = 50;
 
 constinit Lock helpers_lock;
-constinit HelperThread* helpers = nullptr;  // every one that was ever started; under the lock
-constinit std::atomic<uint32_t> held{0};    // how many NoHelpers there are
-constinit std::atomic<bool> never{false};   // for good
+constinit HelperThread* helpers = nullptr;     // every one that was ever started; under the lock
+constinit std::atomic<uint32_t> suspended{0};  // how many NoHelpers there are
+constinit std::atomic<bool> forbidden{false};  // no helper thread any more, ever
 
 bool in_own_process() { return helpers_process.load(std::memory_order_relaxed) == system_call(SYS_getpid); }
 
-// So that no signal handler of the program's finds the lock held by the thread that it interrupts. What libc uses
-// itself stays open.
+// So that no signal handler of the program's interrupts a thread that holds the lock. Signals that libc uses itself are
+// not blocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -56,10 +56,10 @@ class ErrnoKept {
 
 }  // namespace
 
-// --- for whoever starts one -----------------------------------------------------------------------------------------
+// --- starting one ---------------------------------------------------------------------------------------------------
 
-// Whether the one before has ended; its stack is libc's again then.
-bool HelperThread::is_gone() {
+// Whether the previous thread has ended. If so it is joined, and libc may reuse its stack.
+bool HelperThread::has_ended() {
   if (made_ && pthread_tryjoin_np(thread_, nullptr) == 0) made_ = false;
   return !made_;
 }
@@ -75,28 +75,28 @@ bool HelperThread::make() {
   return error == 0;
 }
 
-void HelperThread::enlist() {
+void HelperThread::add_to_list() {
   if (listed_) return;
   listed_ = true;
   next_ = helpers;
   helpers = this;
 }
 
-bool HelperThread::ruled_out() { return never.load(std::memory_order_relaxed); }
+bool HelperThread::ruled_out() { return forbidden.load(std::memory_order_relaxed); }
 
 bool HelperThread::start(const char* name, Body* body, void* argument) {
-  if (held.load() != 0 || ruled_out() || !in_own_process()) return false;
+  if (suspended.load() != 0 || ruled_out() || !in_own_process()) return false;
   ErrnoKept errno_kept;
   SignalsBlocked blocked;
   if (!helpers_lock.try_lock()) return false;
   bool started = false;
-  if (held.load() == 0 && is_gone()) {
-    enlist();
+  if (suspended.load() == 0 && has_ended()) {
+    add_to_list();
     name_ = name;
     body_ = body;
     argument_ = argument;
     maker_ = system_call(SYS_gettid);
-    asked_.store(0, std::memory_order_relaxed);
+    end_asked_.store(0, std::memory_order_relaxed);
     started = made_ = make();
   }
   helpers_lock.unlock();
@@ -123,13 +123,13 @@ bool HelperThread::must_end() {
   Privileges makers = privileges_of(maker_);
   if (!makers.known) makers = privileges_of(maker_ = helpers_process.load(std::memory_order_relaxed));
   if (mine == makers) return false;
-  if (makers.known && mine.filters != makers.filters) never.store(true, std::memory_order_relaxed);
+  if (makers.known && mine.filters != makers.filters) forbidden.store(true, std::memory_order_relaxed);
   return true;
 }
 
 void HelperThread::sleep_ms(long milliseconds) {
   struct timespec time = {milliseconds / 1000, (milliseconds % 1000) * 1000000};
-  system_call(SYS_futex, reinterpret_cast<long>(&asked_), FUTEX_WAIT_PRIVATE, 0, reinterpret_cast<long>(&time));
+  system_call(SYS_futex, reinterpret_cast<long>(&end_asked_), FUTEX_WAIT_PRIVATE, 0, reinterpret_cast<long>(&time));
 }
 
 // --- all of them ----------------------------------------------------------------------------------------------------
@@ -138,16 +138,16 @@ void hold_helpers_lock_for_fork() { fork.hold(helpers_lock); }
 
 void forget_helpers_after_fork() {
   for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) thread->made_ = false;
-  held.store(0);
+  suspended.store(0);
   if (helpers_process.load(std::memory_order_relaxed) != 0) allow_helpers();
 }
 
 namespace {
 
-// A thread that has been joined is one of the process's a little longer to the kernel, which refuses it a user
-// namespace until then. Not for ever: another thread may have its number by now.
-void wait_until_gone(long id) {
-  for (int looks = 0; looks < 1000; ++looks) {
+// To the kernel, a thread that has been joined belongs to the process a little longer, and until it is gone the process
+// is refused a user namespace. It is not waited for without end: another thread may have got its id.
+void wait_for_kernel(long id) {
+  for (int tries = 0; tries < 1000; ++tries) {
     if (system_call(SYS_tgkill, system_call(SYS_getpid), id, 0) == -ESRCH) return;
     struct timespec time = {0, 50'000};
     system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
@@ -156,23 +156,24 @@ void wait_until_gone(long id) {
 
 }  // namespace
 
-NoHelpers::NoHelpers() : here_(in_own_process()) {
-  if (!here_) return;
+NoHelpers::NoHelpers() : active_(in_own_process()) {
+  if (!active_) return;
   ErrnoKept errno_kept;
   SignalsBlocked blocked;
   int cancel_state;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);  // pthread_join is where a thread may be cancelled
-  held.fetch_add(1);
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);  // pthread_join is a cancellation point
+  suspended.fetch_add(1);
   {
     Guard guard(helpers_lock);
     for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
-      thread->asked_.store(1, std::memory_order_relaxed);
-      if (thread->made_) system_call(SYS_futex, reinterpret_cast<long>(&thread->asked_), FUTEX_WAKE_PRIVATE, INT_MAX);
+      thread->end_asked_.store(1, std::memory_order_relaxed);
+      if (thread->made_)
+        system_call(SYS_futex, reinterpret_cast<long>(&thread->end_asked_), FUTEX_WAKE_PRIVATE, INT_MAX);
     }
     for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
       if (!thread->made_) continue;
       pthread_join(thread->thread_, nullptr);
-      wait_until_gone(thread->id_);
+      wait_for_kernel(thread->id_);
       thread->made_ = false;
     }
   }
@@ -180,11 +181,11 @@ NoHelpers::NoHelpers() : here_(in_own_process()) {
 }
 
 NoHelpers::~NoHelpers() {
-  if (here_) held.fetch_sub(1);
+  if (active_) suspended.fetch_sub(1);
 }
 
 void NoHelpers::for_good() {
-  if (here_) never.store(true, std::memory_order_relaxed);
+  if (active_) forbidden.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace annex::os

@@ -2,20 +2,20 @@
 //
 // They are made by pthread_create, so libc knows of them: its setuid, setgid and setgroups reach them at once, and they
 // have thread-local storage of their own. What the kernel keeps for each thread and libc passes on to none
-// (capabilities, no_new_privs, seccomp filters, namespaces) a thread has from the one that made it, its maker. So that
-// none keeps what the program gives up later:
+// (capabilities, no_new_privs, seccomp filters, namespaces) a thread inherits from the one that made it, its maker. So
+// that no helper keeps what the program gives up later:
 //
-//   - a helper that has nothing to do ends, and the next one has what its maker has then
+//   - a helper that has nothing to do ends, and the next one inherits what its maker has then
 //   - entry/privileges.cpp ends all helpers before the calls that change any of it
-//   - must_end() compares helper and maker (the process's first thread where the maker has ended), for changes that
-//     come another way
+//   - must_end() compares helper and maker (the process's first thread where the maker has ended), for changes made in
+//     any other way
 //
 // All signals are blocked in a helper but those that libc uses itself.
 //
-// Synchronization: one lock, held while a helper is made or ended. Who makes one tries for it and else does without, as
-// pthread_create allocates: so nobody waits for the lock inside malloc. Starting needs two things of its caller: no
-// lock of the library held; and malloc, not free, to be what the program has called, since libc frees what a thread
-// leaves with its list of stacks locked, which pthread_create needs.
+// Synchronization: one lock, held while a helper is made or ended. A thread that wants to make one only tries to take
+// it, and else does without, as pthread_create allocates: so no call of malloc waits for the lock. The caller of start
+// must hold no lock of the library, and the program must have called malloc, not free: libc itself calls free with its
+// lock on the list of stacks held, which pthread_create takes.
 #pragma once
 
 #include <pthread.h>
@@ -31,14 +31,15 @@ class HelperThread {
  public:
   using Body = void(void* argument);
 
-  // Runs body(argument) in a thread of that name (at most 15 characters). The caller makes sure that the body of the
-  // one before has said that it ends. False where none can be had, at this moment or at all. Keeps errno.
+  // Runs body(argument) in a thread of that name (at most 15 characters). The caller makes sure that the previous
+  // thread's body is about to return. False where no thread can be made, now or ever. Keeps errno.
   bool start(const char* name, Body* body, void* argument);
-  // There will be none any more, for good. Asked first by whoever makes system calls to find out whether to start one.
+  // No thread can be made any more, ever. To be asked before any system call that finds out whether to start one: a
+  // filter of system calls may end the process for it.
   static bool ruled_out();
 
-  // For the body. must_end: it has been asked to, or has what its maker has not; compared every 50 ms at most.
-  bool asked_to_end() const { return asked_.load(std::memory_order_relaxed) != 0; }
+  // For the body. must_end: it has been asked to, or its privileges are not its maker's; compared every 50 ms at most.
+  bool asked_to_end() const { return end_asked_.load(std::memory_order_relaxed) != 0; }
   bool must_end();
   // Sleeps, but no longer than until it is asked to end.
   void sleep_ms(long milliseconds);
@@ -47,11 +48,11 @@ class HelperThread {
   friend class NoHelpers;
   friend void forget_helpers_after_fork();
   static void* run(void* self);
-  bool is_gone();
+  bool has_ended();
   bool make();
-  void enlist();
+  void add_to_list();
 
-  std::atomic<uint32_t> asked_{0};
+  std::atomic<uint32_t> end_asked_{0};
   bool made_ = false;  // and not yet joined
   bool listed_ = false;
   pthread_t thread_ = {};
@@ -71,12 +72,12 @@ extern constinit std::atomic<long> helpers_process;
 // The library is loaded: from now on there may be helpers, in this process.
 inline void allow_helpers() { helpers_process.store(system_call(SYS_getpid), std::memory_order_relaxed); }
 
-// Around fork: no helper is being made or ended; a forked child has none.
+// Around fork: while the lock is held, no helper is being made or ended. A forked child has none.
 void hold_helpers_lock_for_fork();
 void forget_helpers_after_fork();
 
-// While one exists there is no helper thread. Made by a program thread that holds no lock of the library. Its end makes
-// no system call: the program may just have forbidden them all.
+// While an object of this class exists there is no helper thread. Constructed by a program thread that holds no lock of
+// the library. The destructor makes no system call: the program may just have forbidden them all.
 class NoHelpers {
  public:
   NoHelpers();
@@ -84,11 +85,11 @@ class NoHelpers {
   NoHelpers(const NoHelpers&) = delete;
   NoHelpers& operator=(const NoHelpers&) = delete;
 
-  // There will be none any more: the program has installed a system call filter, which may kill it for making a thread.
+  // No helper thread is made any more: the program has installed a system call filter, which may end it for that.
   void for_good();
 
  private:
-  bool here_;  // this process's, not that of a child which shares its memory (vfork)
+  bool active_;  // false in a child that shares the parent's memory (vfork): it has no helpers
 };
 
 }  // namespace annex::os

@@ -1,6 +1,6 @@
 // Which C library the process runs on, for what differs between its releases.
 //
-// Synchronization: none needed; but the name is libc's, before which others may stand: not with a lock held.
+// Synchronization: none needed; but no lock may be held, since other libraries may interpose libc's function.
 #pragma once
 
 #if __has_include(<gnu/libc-version.h>)
@@ -9,7 +9,7 @@
 
 namespace annex::os {
 
-// 36 of glibc 2.36; 0 of any other C library, and of a glibc that is no 2.
+// 36 for glibc 2.36; 0 for any other C library, and for a glibc whose major version is not 2.
 inline unsigned glibc_minor() {
 #ifdef __GLIBC__
   const char* version = gnu_get_libc_version();

@@ -25,7 +25,7 @@ void Lock::lock() {
   sleep();
 }
 
-// Until the lock is this thread's. Others may sleep as well, so whoever wakes takes it with kSleepers.
+// Sleeps until the lock is this thread's. Others may sleep as well, so a thread that has slept takes it with kSleepers.
 void Lock::sleep() {
   for (uint64_t seen = state_.load(std::memory_order_relaxed);;) {
     if (seen == 0) {
@@ -42,7 +42,7 @@ void Lock::sleep() {
 void Lock::wake() { system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTEX_WAKE_PRIVATE, 1); }
 
 bool Lock::lock_within_ms(int milliseconds) {
-  for (int looks = 0; looks < milliseconds * 10; ++looks) {
+  for (int tries = 0; tries < milliseconds * 10; ++tries) {
     if (try_lock()) return true;
     struct timespec time = {0, 100'000};
     system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
@@ -58,7 +58,7 @@ void Lock::unlock() {
   wake();
 }
 
-void Lock::let_go_after_fork() {
+void Lock::release_after_fork() {
   if ((state_.exchange(0, std::memory_order_release) & kSleepers) != 0) wake();
 }
 

@@ -1,9 +1,9 @@
 // A mutual-exclusion lock that never allocates: spins briefly, then sleeps in the kernel. Works in static storage
 // before any constructor has run.
 //
-// The thread that forks holds every lock of the library across the fork, and is let into them meanwhile (os/fork.h):
-// for it alone, lock() and unlock() then do nothing. A lock knows its holder, for a thread that forks in the handler of
-// a signal that came while it held the lock.
+// A thread that forks holds every lock of the library across the fork (os/fork.h); for it alone, lock() and unlock() do
+// nothing meanwhile. A lock knows its holder, since a thread may fork in the handler of a signal that came while it
+// held the lock.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace annex::os {
 
-// Tells the core that this is a loop of waiting.
+// Tells the CPU that this is a loop that waits.
 inline void pause() {
 #if defined(__x86_64__)
   asm volatile("pause");
@@ -36,8 +36,8 @@ class Lock {
  private:
   friend class Fork;
 
-  // The state is 0 where the lock is free, else the holder's thread pointer and flags. Who sleeps compares the lower
-  // half alone, where the flags are.
+  // The state is 0 where the lock is free, else the holder's thread pointer and flags. A thread that goes to sleep
+  // compares the lower half alone, in which the flags are (a futex has 32 bits).
   static constexpr uint64_t kHeld = 1;
   static constexpr uint64_t kSleepers = 2;  // threads may sleep until it is free
   static constexpr uint64_t kForked = 4;    // held across a fork, by the thread that forks
@@ -53,7 +53,7 @@ class Lock {
   // False where it is still held after so long.
   bool lock_within_ms(int milliseconds);
   void keep_across_fork() { state_.fetch_or(kForked, std::memory_order_relaxed); }
-  void let_go_after_fork();
+  void release_after_fork();
   // In the child, where nobody sleeps on it.
   void reset_after_fork() { state_.store(0, std::memory_order_release); }
 

@@ -34,7 +34,7 @@ bool enable_memory_tags() {
   constexpr unsigned long kAllButZero = 0xfffe;
   const long wanted = static_cast<long>(PR_TAGGED_ADDR_ENABLE | PR_MTE_TCF_SYNC | kAllButZero << PR_MTE_TAG_SHIFT);
   if (system_call(SYS_prctl, PR_SET_TAGGED_ADDR_CTRL, wanted) != 0) return false;
-  commit_also_with(PROT_MTE);
+  add_protection(PROT_MTE);
   memory_tags = true;
   return true;
 }

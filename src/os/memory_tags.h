@@ -14,15 +14,15 @@ namespace annex::os {
 // Whether there are tags. Decided by enable_memory_tags(), before there is a second thread.
 extern constinit bool memory_tags;
 
-// Asks for faults in this thread and those that it starts. What is committed from here on (os/pages.h) can have tags,
-// and has 0. False where the machine or the system has none.
+// Turns tag checks on, in this thread and those that it starts. Memory that is committed from here on (os/pages.h) can
+// have tags, and has tag 0 at first. False where the machine or the system has no tags.
 bool enable_memory_tags();
 
 inline void* without_tag(const void* pointer) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(pointer) & ((uintptr_t{1} << 56) - 1));
 }
 
-// The address of some memory, with its tag.
+// The address, with the tag that the memory there has.
 inline void* with_tag_of(const void* address) {
   void* tagged = const_cast<void*>(address);
   asm volatile(".arch armv8.5-a+memtag\n\tldg %0, [%1]" : "+r"(tagged) : "r"(address));
@@ -36,7 +36,7 @@ inline void set_tag(void* tagged, size_t bytes) {
   }
 }
 
-// The same address with a tag by chance, but for 0 and those of two other pointers.
+// The same address with a random tag, which is neither 0 nor that of one of two other pointers.
 inline void* with_random_tag(void* address, const void* other, const void* another) {
   const auto bit_of = [](const void* pointer) {
     return uint64_t{1} << (reinterpret_cast<uintptr_t>(pointer) >> 56 & 15);

@@ -17,16 +17,16 @@ namespace annex::os {
 
 namespace {
 
-// Threads that have met an error.
-constexpr int kMostEndings = 8;
-constinit std::atomic<long> ending[kMostEndings] = {};
+// Threads that have found an error.
+constexpr int kMaxEnding = 8;
+constinit std::atomic<long> ending[kMaxEnding] = {};
 
-// False where this thread has met one before: in the program's handler, or since the handler left by longjmp.
+// False where this thread has found one before: in the program's handler, or since the handler left by longjmp.
 bool is_first_of(long thread) {
-  for (std::atomic<long>& place : ending) {
-    long before = 0;
-    if (place.compare_exchange_strong(before, thread)) return true;
-    if (before == thread) return false;
+  for (std::atomic<long>& slot : ending) {
+    long found = 0;
+    if (slot.compare_exchange_strong(found, thread)) return true;
+    if (found == thread) return false;
   }
   return false;
 }
@@ -84,7 +84,7 @@ void append_program(Text& text) {
 }
 
 void append_next(Text& text, const char* next) {
-  const bool stack = call_stacks_are_there() && !call_stacks_are_prepared();
+  const bool stack = call_stacks_are_available() && !call_stacks_are_prepared();
   if (stack) text << "; ANNEX_BACKTRACE=1 shows where";
   if (*next != '\0') text << (stack ? ", " : "; ") << next;
 }

@@ -1,4 +1,4 @@
-// The word that a mistyped one was meant for: for the settings' names and for the launcher's arguments.
+// Spelling suggestions: for the settings' names and for the launcher's arguments.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace annex::os {
 
-// How many letters have to be changed, put in, left out, or exchanged with the next, to make one of the other; of words
-// that are too long, something large.
+// The edit distance (Damerau and Levenshtein's): how many letters have to be changed, inserted, left out, or exchanged
+// with the next one, to turn one word into the other. Something large where a word is too long.
 inline size_t distance(const char* a, const char* b) {
   constexpr size_t kLongest = 40;
   const size_t n = strlen(a);
@@ -31,8 +31,8 @@ inline size_t distance(const char* a, const char* b) {
   return of[n][m];
 }
 
-// The one of the words that is nearest, or nullptr where none is near: at most a third of the letters away, or the
-// whole of what the word is the beginning of.
+// The one of the words that was probably meant: the nearest, if at most a third of the letters differ, or else one that
+// begins with the given word. nullptr where there is none.
 template <size_t kCount>
 const char* nearest(const char* word, const char* const (&words)[kCount]) {
   const char* found = nullptr;

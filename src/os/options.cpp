@@ -24,7 +24,7 @@ bool any_is_set() {
 }  // namespace
 
 void read_options() {
-  // First: whoever stands before what it asks may allocate, and then comes here and finds nothing done yet.
+  // First: a library that interposes getauxval may allocate in it, and so call this function once more.
   const bool secure = auxiliary().secure;
   static constinit bool done = false;
   if (done || environ == nullptr) return;

@@ -1,4 +1,4 @@
-// What the environment says about this process's heap. The table of variables is options.def.
+// The library's settings, read from the environment. The table of variables is options.def.
 //
 // Synchronization: read_options runs once, under the arena lock or before a second thread exists; read-only after.
 #pragma once

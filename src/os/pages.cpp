@@ -49,7 +49,7 @@ void unmap_between(uintptr_t from, uintptr_t to) {
   if (to > from) system_call(SYS_munmap, static_cast<long>(from), static_cast<long>(to - from));
 }
 
-// *too_high: there was room, above kEndOfAddresses.
+// nullptr where there is none; *too_high says that there was some, but above kEndOfAddresses.
 void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_high) {
   const size_t padded = bytes + alignment - page_size();
   *too_high = false;
@@ -68,32 +68,32 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
   return reinterpret_cast<void*>(aligned);
 }
 
-// Where chance may put something. (Programs in the simulator have fewer addresses: experiments.cmake.)
+// Between which addresses random places are. (Programs in the simulator have fewer addresses: experiments.cmake.)
 #ifndef ANNEX_HIGHEST_PLACE
 #define ANNEX_HIGHEST_PLACE uintptr_t{127} << 40
 #endif
 constexpr uintptr_t kLowest = uintptr_t{1} << 36;
 constexpr uintptr_t kHighest = ANNEX_HIGHEST_PLACE;
 
-uintptr_t place_by_chance(size_t bytes) {
+uintptr_t random_place(size_t bytes) {
   return (kLowest + random_word() % (kHighest - kLowest - bytes)) & ~(page_size() - 1);
 }
 
 }  // namespace
 
 void* reserve_anywhere(size_t bytes, size_t alignment) {
-  constexpr int kTries = 8;  // one is enough but where the place is taken
+  constexpr int kTries = 8;  // more than one only where the place is taken
   if (bytes >= kHighest - kLowest) return nullptr;
   void* start = nullptr;
   bool too_high = true;
   for (int i = 0; too_high && i < kTries; ++i) {
-    start = reserve_near(place_by_chance(bytes), bytes, alignment, &too_high);
+    start = reserve_near(random_place(bytes), bytes, alignment, &too_high);
   }
   return start;
 }
 
-// The stack lies at the upper end of the addresses, and below it what the kernel maps. Sixteen TiB further down nothing
-// does: executables and their heaps are below two thirds of the addresses.
+// The stack lies at the upper end of the addresses, and what the kernel maps lies below it. Sixteen TiB further down
+// there is nothing: executables and their heaps (brk) are in the lower two thirds of the addresses.
 char* room(size_t bytes, size_t alignment) {
   constexpr uintptr_t kFarBelow = uintptr_t{16} << 40;
   static constinit uintptr_t below = 0;
@@ -116,9 +116,10 @@ char* room_anywhere(size_t bytes, size_t alignment) {
   constexpr int kTries = 8;
   uintptr_t place = 0;
   for (int i = 0; i < kTries; ++i) {
-    place = place_by_chance(bytes) & ~(alignment - 1);
-    // Its front is reserved for a moment, to see that it is free: else the kernel takes another place, beside its own.
-    // Under a limit that can't be had. (Of all of it valgrind would make 1.3 GB of notes.)
+    place = random_place(bytes) & ~(alignment - 1);
+    // The front of the place is reserved for a moment, to see whether it is free: if not, the kernel takes another
+    // place. Under a limit on address space that may fail; then the place is taken as it is. (Not all of the place,
+    // since valgrind would use 1.3 GB for its records of it.)
     const size_t front = std::min(bytes, size_t{1} << 30);
     const long mapped = map_addresses(place, front);
     if (failed(mapped)) break;
@@ -130,9 +131,9 @@ char* room_anywhere(size_t bytes, size_t alignment) {
 
 namespace {
 
-// Whether the system gives huge pages to who has not asked: then small ones must be asked for. Read when the first
-// memory is mapped: that may be in two threads at once, which read the same. The size's own setting counts where it
-// doesn't leave it to the one for all (Linux 6.8).
+// Whether the system gives huge pages that nobody has asked for: then small ones must be asked for. Read when the first
+// memory is mapped, perhaps by two threads at once, which read the same. The setting for pages of 2 MiB (Linux 6.8)
+// counts, unless it is "inherit": then the general one does.
 bool says(const char* path, const char* word) {
   char text[64];
   return find_in(read_file(path, text), word) != nullptr;
@@ -140,8 +141,8 @@ bool says(const char* path, const char* word) {
 
 bool huge_pages_come_unasked() {
   enum class Known : uint8_t { kNotYet, kNo, kYes };
-  static constinit std::atomic<Known> kept = Known::kNotYet;
-  Known known = kept.load(std::memory_order_relaxed);
+  static constinit std::atomic<Known> cached = Known::kNotYet;
+  Known known = cached.load(std::memory_order_relaxed);
   if (known == Known::kNotYet) {
 #define ANNEX_HUGE_PAGES_AT "/sys/kernel/mm/transparent_hugepage/"
     const char* const own = ANNEX_HUGE_PAGES_AT "hugepages-2048kB/enabled";
@@ -149,7 +150,7 @@ bool huge_pages_come_unasked() {
                                                 says(ANNEX_HUGE_PAGES_AT "enabled", "[always]"));
 #undef ANNEX_HUGE_PAGES_AT
     known = come ? Known::kYes : Known::kNo;
-    kept.store(known, std::memory_order_relaxed);
+    cached.store(known, std::memory_order_relaxed);
   }
   return known == Known::kYes;
 }
@@ -160,7 +161,7 @@ void* map(size_t bytes) {
   const long mapped = map_memory(0, bytes, PROT_READ | PROT_WRITE | added_protection);
   if (failed(mapped)) return nullptr;
   void* const start = reinterpret_cast<void*>(mapped);
-  advise_as_mapped(start, bytes);  // the kernel joins small mappings side by side
+  advise_as_mapped(start, bytes);  // even a small mapping: the kernel joins neighbouring ones
   return start;
 }
 
@@ -186,7 +187,7 @@ bool commit(void* start, size_t bytes) {
                      PROT_READ | PROT_WRITE | added_protection) == 0;
 }
 
-void commit_also_with(int protection) { added_protection = protection; }
+void add_protection(int protection) { added_protection = protection; }
 
 bool forbid(void* start, size_t bytes) {
   return system_call(SYS_mprotect, as_long(start), static_cast<long>(bytes), PROT_NONE) == 0;
@@ -214,37 +215,33 @@ void advise_as_mapped(void* start, size_t bytes) {
 bool populate(void* start, size_t bytes) {
   const long result = system_call(SYS_madvise, as_long(start), static_cast<long>(bytes), MADV_POPULATE_WRITE);
   if (result != -EINVAL) return result == 0;
-  // Linux before 5.14: the range is clean, so writing zeros changes nothing but that it is there.
+  // Linux before 5.14: the range reads as zero, so writing zeros only makes it resident.
   for (size_t at = 0; at < bytes; at += page_size()) static_cast<volatile char*>(start)[at] = 0;
   return true;
 }
 
 namespace {
 
-// Whatever was there is gone.
-void map_anew(void* start, size_t bytes) {
+// New memory in the place of whatever is mapped there.
+void map_over(void* start, size_t bytes) {
   system_call(SYS_mmap, as_long(start), static_cast<long>(bytes), PROT_READ | PROT_WRITE | added_protection,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-}  // namespace
-
-namespace {
-
-// The kernel looks at a word: it answers EAGAIN where that is not the one that it is told to wait for, 0 here,
-// ETIMEDOUT where it is, and EFAULT where it can't be read.
-long look_at(uintptr_t word) {
+// Has the kernel read a word, as a futex that is waited for no longer than it takes to look: EAGAIN where the word is
+// not 0, ETIMEDOUT where it is, EFAULT where it can't be read.
+long probe(uintptr_t word) {
   struct timespec no_time = {0, 0};
   return system_call(SYS_futex, static_cast<long>(word), FUTEX_WAIT_PRIVATE, 0, as_long(&no_time));
 }
 
 }  // namespace
 
-bool is_readable(const void* page) { return look_at(reinterpret_cast<uintptr_t>(page)) != -EFAULT; }
+bool is_readable(const void* page) { return probe(reinterpret_cast<uintptr_t>(page)) != -EFAULT; }
 
 bool is_written(const void* address) {
   const uintptr_t page = reinterpret_cast<uintptr_t>(address) & ~(page_size() - 1);
-  const long result = look_at(page);  // the program may have made it unreadable
+  const long result = probe(page);  // the program may have made it unreadable
   if (result != -ETIMEDOUT) return result == -EAGAIN;
   const uint64_t* const words = reinterpret_cast<const uint64_t*>(page);
   return std::any_of(words, words + page_size() / sizeof *words, [](uint64_t word) { return word != 0; });
@@ -254,9 +251,9 @@ bool move_pages(void* from, void* to, size_t bytes) {
   const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                                   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));
   const bool moved = !failed(result);
-  if (!moved) map_anew(to, bytes);  // the kernel may have taken it away before it failed
-  // In QEMU's user mode the addresses that are left are unreadable (11.1), or unmapped from then on (7.2).
-  if (moved && !commit(from, bytes)) map_anew(from, bytes);
+  if (!moved) map_over(to, bytes);  // the kernel may have unmapped it before it failed
+  // QEMU's user mode leaves the source unreadable (11.1), or unmapped (7.2).
+  if (moved && !commit(from, bytes)) map_over(from, bytes);
   return moved;
 }
 

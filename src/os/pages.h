@@ -9,8 +9,8 @@
 
 namespace annex::os {
 
-// x86-64 gives nothing above unasked, AArch64 does; messages between heaps hold no more of an address
-// (remote/message.h).
+// Blocks lie below this: messages between heaps have no room for larger addresses (remote/message.h). x86-64 maps
+// nothing above it unless asked to; AArch64 does.
 inline constexpr uintptr_t kEndOfAddresses = uintptr_t{1} << 47;
 
 // 4 KiB on most machines, up to 64 KiB on some; never assumed.
@@ -22,24 +22,25 @@ void* reserve_anywhere(size_t bytes, size_t alignment);
 
 // Makes a reserved range readable and writable (reading as zero); false when the system refuses.
 bool commit(void* start, size_t bytes);
-// A protection that is added to these, and to what is mapped, from here on; before there is a second thread
-// (os/memory_tags.h).
-void commit_also_with(int protection);
+// A protection (PROT_...) that memory gets besides these from now on, when it is committed or mapped
+// (os/memory_tags.h). To be called before there is a second thread.
+void add_protection(int protection);
 
 // Readable, writable, zero, of small pages, wherever the kernel has room; nullptr when it refuses.
 void* map(size_t bytes);
 bool unmap(void* start, size_t bytes);
 
-// Room to grow in: addresses below kEndOfAddresses at which nothing is mapped, far from where the kernel maps what asks
-// for no place. They are not reserved: a reservation counts in RLIMIT_AS, in what mlockall() must lock, and in core
-// files as memory does, and all that a process maps later fails under a limit below it. So a range takes what it needs
-// by map_at(), a piece at a time, and whoever maps there first has it. nullptr where there is no such room. In order,
-// each below the one before; or where chance has it. Called one at a time.
+// Room to grow in: addresses below kEndOfAddresses at which nothing is mapped, far from where the kernel maps memory
+// for which no address is given. They are not reserved: a reservation counts as memory does in RLIMIT_AS, in what
+// mlockall() must lock, and in core files; and under a limit below it, all that a process maps later fails. So the
+// caller maps what it needs by map_at(), a piece at a time, and another part of the process may map there first.
+// nullptr where there is no such room. room() goes downwards, each below the one before; room_anywhere() takes a random
+// place. To be called by one thread at a time.
 char* room(size_t bytes, size_t alignment);
 char* room_anywhere(size_t bytes, size_t alignment);
 
-// ThreadSanitizer knows a few ranges of addresses alone, and the kernel finds them: there, room is reserved after all,
-// and there is less of it.
+// ThreadSanitizer allows memory in a few ranges of addresses only, which the kernel finds: there, room is reserved
+// after all, and there is less of it.
 #ifdef __SANITIZE_THREAD__
 inline constexpr bool kRoomIsReserved = true;
 #else
@@ -51,14 +52,14 @@ enum class MapResult : uint8_t {
   kTaken,     // something is mapped there: another place may do
   kNoMemory,  // or a limit is reached (RLIMIT_AS, RLIMIT_DATA, overcommit, mappings): another place won't help
 };
-// Readable, writable, zero, at a place in such room. Small pages, until advise_huge() asks for others.
+// Memory in such room: readable, writable, zero. It has small pages, until advise_huge() asks for huge ones.
 MapResult map_at(void* start, size_t bytes);
-// The place is room again. False when the system refuses: there are too many mappings.
+// Makes it room again. False when the system refuses: there are too many mappings.
 bool unmap_at(void* start, size_t bytes);
 
 // Makes a committed range unreadable and unwritable; commit() undoes it. False when the system refuses.
 bool forbid(void* start, size_t bytes);
-// The same, and gives its memory back: once committed again it reads as zero. Its advice on huge pages is forgotten.
+// The same, and gives its memory back: once committed again it reads as zero. Advice on huge pages is lost.
 bool discard(void* start, size_t bytes);
 
 // Gives the range's memory back. It stays committed and reads as zero. False where the system can't (pages locked in
@@ -67,22 +68,22 @@ bool purge(void* start, size_t bytes);
 
 // Asks for transparent huge pages, or for none.
 void advise_huge(void* start, size_t bytes, bool wanted);
-// The same that map_at() asks for.
+// Gives the range the advice on huge pages that map_at() gives.
 void advise_as_mapped(void* start, size_t bytes);
 
 // Makes a committed range that has never been touched resident; false where there is no memory for it.
 bool populate(void* start, size_t bytes);
 
-// Whether a page of memory can be read: by the kernel, so that nothing happens where it can't.
+// Whether a page of memory can be read. The kernel tries it, so that there is no fault where it can't.
 bool is_readable(const void* page);
 
-// Whether anything but zeros is in the page of an address, of memory that nobody uses any more; false where it can't be
-// read. (mincore() would say whether it is in memory; but sandboxes whose list of system calls was made for programs on
-// glibc's malloc end the process for it.)
+// Whether the page of an address, in memory that nobody uses any more, holds anything but zeros; false where it can't
+// be read. (mincore() would say whether the page is resident. But sandboxes that allow only the system calls of
+// programs on glibc's malloc end the process for it.)
 bool is_written(const void* address);
 
-// Moves the pages of one committed range to another, both of the same size and disjoint; the target holds nothing that
-// is of use, and the source reads as zero afterwards. False where the kernel can't: then the target reads as zero.
+// Moves the pages of one committed range to another of the same size, which it does not overlap. What the target held
+// is lost, and the source reads as zero afterwards. False where the kernel can't: then the target reads as zero.
 bool move_pages(void* from, void* to, size_t bytes);
 
 // The limits on address space (RLIMIT_AS) and on what is writable (RLIMIT_DATA); SIZE_MAX where there is none.

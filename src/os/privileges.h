@@ -1,7 +1,7 @@
 // What a thread may do and which namespaces it sees, in a form that can be compared with another thread's.
 //
-// The kernel keeps all of it for each thread; setuid and its like are the process's only because libc makes the system
-// call in each thread that it knows of.
+// The kernel keeps all of it for each thread. setuid and its like act on the whole process only because libc makes the
+// system call in each thread that it knows of.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Privileges {
   bool operator==(const Privileges&) const = default;
 };
 
-// Of a thread of this process, hashed from what /proc says: some 40 us. Where there is no /proc, all
-// threads are alike.
+// Those of a thread of this process, hashed from what /proc says: some 40 us. Where there is no /proc, all threads' are
+// equal.
 Privileges privileges_of(long thread);
 
 }  // namespace annex::os

@@ -20,7 +20,7 @@ uint64_t random_word() {
   }
   struct timespec now = {};
   read_clock(CLOCK_MONOTONIC, &now);
-  // Mixed, so that the result does not tell what the stack protector of this process has from the same source.
+  // Mixed, so that the result does not reveal this process's stack canary, which is made of the same bytes.
   return mixed(mixed(at_start[0]) ^ mixed(at_start[1] + static_cast<uint64_t>(now.tv_nsec)));
 }
 

@@ -1,12 +1,12 @@
-// A word that nobody can guess.
+// Random numbers.
 #pragma once
 
 #include <cstdint>
 
 namespace annex::os {
 
-// From the kernel's random numbers; where those are not to be had yet, early at boot, from what the kernel gave this
-// process when it started and from the clock.
+// 64 bits that nobody can guess: the kernel's. Where the kernel has none yet, early at boot, they are made of the 16
+// random bytes that it gave this process at its start, and of the clock.
 uint64_t random_word();
 
 // A function of the word, each bit of which depends on each bit of the word (the finalizer of MurmurHash3).

@@ -1,4 +1,4 @@
-// Text without allocating, and its way out.
+// Text that is built without allocating, and writing it.
 //
 // Synchronization: none needed.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace annex::os {
 
-// strlen and strstr, before which nobody else stands: what others may replace, and allocate in, is called neither with
-// a lock held nor while a thread's own lists are being changed.
+// strlen and strstr of our own. Other libraries may interpose libc's and allocate in them, so those are called neither
+// with a lock held nor while a thread's own lists are being changed.
 // find_in returns nullptr where the part is not there.
 inline size_t length_of(const char* text) {
   size_t length = 0;
@@ -49,8 +49,8 @@ class Text {
   size_t size_ = 0;
 };
 
-// Writes the whole buffer to the descriptor, retrying short and interrupted writes. By the system call itself: libc's
-// write is where a thread may be cancelled, and sets errno.
+// Writes the whole buffer to the descriptor, retrying short and interrupted writes. By the system call: libc's write is
+// a cancellation point and sets errno.
 void write_all(int descriptor, const char* data, size_t length);
 
 }  // namespace annex::os

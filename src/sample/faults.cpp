@@ -11,7 +11,7 @@ namespace annex::sample {
 
 namespace {
 
-constinit struct sigaction before = {};
+constinit struct sigaction previous = {};  // handling of SIGSEGV, the program's
 
 // " (8 bytes behind the end of a sampled block of 40 bytes)"
 void describe(os::Text& text, const char* address, const Page* page) {
@@ -31,25 +31,25 @@ void describe(os::Text& text, const char* address, const Page* page) {
 }
 
 void print(const char* what, const Event& event) {
-  char words[60];
-  os::Text text(words, sizeof words - 1);
+  char title[60];
+  os::Text text(title, sizeof title - 1);
   text << "  " << what << " by thread " << static_cast<uint64_t>(event.thread) << ":";
-  words[text.stored()] = '\0';
-  event.stack.print(words);
+  title[text.stored()] = '\0';
+  event.stack.print(title);
 }
 
-// The block that an address in between two pages was meant for: the one on whose side it lies; where that has never
-// been one, the other.
+// Whose block an address was probably meant for, which may lie on a guard page: that of the page nearer to it; where
+// that one has never had a block, of the page on the other side.
 const Page* nearest(const char* address) {
   if (const Page* page = page_at(address)) return page;
   const size_t size = os::page_size();
   const size_t index = static_cast<size_t>(address - first_page) / size;  // even
   const bool first_half = static_cast<size_t>(address - first_page) % size < size / 2;
-  const Page* const behind_of = index > 0 ? &pages[index / 2 - 1] : nullptr;
-  const Page* const before_of = index < 2 * kPages ? &pages[index / 2] : nullptr;
+  const Page* const page_before = index > 0 ? &pages[index / 2 - 1] : nullptr;
+  const Page* const page_after = index < 2 * kPages ? &pages[index / 2] : nullptr;
   const auto known = [](const Page* page) { return page != nullptr && page->state != State::kUnused; };
-  if (first_half) return known(behind_of) || !known(before_of) ? behind_of : before_of;
-  return known(before_of) || !known(behind_of) ? before_of : behind_of;
+  if (first_half) return known(page_before) || !known(page_after) ? page_before : page_after;
+  return known(page_after) || !known(page_before) ? page_after : page_before;
 }
 
 // What was done there; not every machine says whether it was a write.
@@ -71,11 +71,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     const bool freed = page != nullptr && page->state == State::kFreed;
     end_process(access_of(static_cast<const ucontext_t*>(context), freed), address, page);
   }
-  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  // A fault comes again when this returns; what was sent has to be sent again.
-  if (info->si_code <= 0 && before.sa_handler == SIG_IGN) return;
-  sigaction(signal, &before, nullptr);
+  if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(signal);
+  // A fault occurs again when this returns; a signal that was sent (si_code <= 0) has to be sent again.
+  if (info->si_code <= 0 && previous.sa_handler == SIG_IGN) return;
+  sigaction(signal, &previous, nullptr);
   if (info->si_code <= 0) raise(signal);
 }
 
@@ -86,16 +86,16 @@ void catch_faults() {
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, &before);
+  sigaction(SIGSEGV, &action, &previous);
 }
 
 void end_process(const char* what, const void* address, const Page* page) {
-  char words[100];
-  os::Text text(words, sizeof words - 1);
+  char detail[100];
+  os::Text text(detail, sizeof detail - 1);
   const bool known = page != nullptr && page->state != State::kUnused;
   if (known) describe(text, static_cast<const char*>(address), page);
-  words[text.stored()] = '\0';
-  os::Ending ending(what, address, words, "");
+  detail[text.stored()] = '\0';
+  os::Ending ending(what, address, detail, "");
   if (known) {
     print("allocated", page->allocated);
     if (page->state == State::kFreed) print("freed", page->freed);

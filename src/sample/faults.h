@@ -1,15 +1,17 @@
-// What is reported of sampled blocks, and the signal by which the system tells of what was done to their pages.
+// Reports about sampled blocks, and the handler of SIGSEGV, the signal that an access to their guard pages causes.
 #pragma once
 
 #include "sample/pages.h"
 
 namespace annex::sample {
 
-// From now on a SIGSEGV is looked at: one at a sampled block's page ends the process with a report, any other goes to
-// whoever had it before. A program that handles the signal itself later on has its way, and there is no report.
+// Installs the handler. An access to a guard page, or to a freed block's page, ends the process with a report; any
+// other SIGSEGV goes to the handler that was there before. Where the program installs its own later, there is no
+// report.
 void catch_faults();
 
-// The process ends: with a line of the kind, the address and the block, and call stacks. `page` may be nullptr.
+// Ends the process, with a line that says what was wrong, the address and the block, and with call stacks. `page` is
+// the block's, or nullptr where it is not known.
 [[noreturn, gnu::cold]] void end_process(const char* what, const void* address, const Page* page);
 
 }  // namespace annex::sample

@@ -14,9 +14,10 @@ constinit Page* pages = nullptr;
 
 namespace {
 
-// Outside the room of the first arena: the fast paths send what is not in it to front/sampled.h.
+// Outside of the first arena's addresses, since only what is outside of those gets from the fast paths to
+// front/sampled.h.
 char* reserve_out_of_reach(size_t bytes) {
-  constexpr int kTries = 8;  // where the first is in it, it stays reserved: it is small
+  constexpr int kTries = 8;  // a range inside of the arena's addresses stays reserved, as it is small
   for (int i = 0; i < kTries; ++i) {
     char* const start = static_cast<char*>(os::reserve_anywhere(bytes, os::page_size()));
     if (start == nullptr || (!arenas[0].contains(start) && !arenas[0].contains(start + bytes))) return start;

@@ -1,6 +1,6 @@
-// The pages of sampled blocks, each between two that can't be read or written, and what is known of each.
+// The pages of sampled blocks, each between two guard pages, and what is known of each.
 //
-// Synchronization: sample::lock, but for reports.
+// Synchronization: sample::lock; reports read without it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ inline constexpr uint32_t kPages = 256;
 
 enum class State : uint8_t { kUnused, kLive, kFreed };
 
-// Who did it, and from where.
+// Who allocated or freed a block, and from where.
 struct Event {
   os::CallStack stack;
   pid_t thread = 0;
@@ -27,7 +27,7 @@ struct Page {
   State state;
   size_t offset;  // of the block in the page
   size_t bytes;   // what the program asked for
-  Page* next;     // of those that are freed, in that order
+  Page* next;     // in the list of freed pages, the oldest first
   Event allocated;
   Event freed;
 
@@ -35,15 +35,15 @@ struct Page {
   char* block() const { return start() + offset; }
 };
 
-extern constinit char* first_page;  // in front of the first block's
-extern constinit Page* pages;       // kPages
+extern constinit char* first_page;  // address of the first guard page
+extern constinit Page* pages;       // kPages of them
 
 inline char* Page::start() const { return first_page + static_cast<size_t>(2 * (this - pages) + 1) * os::page_size(); }
 
 // False where the system refuses.
 bool reserve_pages();
 
-// The page that a block may lie on; nullptr for those in between.
+// Of an address in the range; nullptr where it lies on a guard page.
 inline Page* page_at(const void* address) {
   const size_t index = static_cast<size_t>(static_cast<const char*>(address) - first_page) / os::page_size();
   return index % 2 == 1 ? &pages[index / 2] : nullptr;

@@ -1,4 +1,4 @@
-// Where sampled blocks lie, for all who are given an address.
+// Where sampled blocks lie: tells their addresses from all others.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace annex::sample {
 
-// Nowhere where there are none. Constant once there is a second thread.
+// Empty where nothing is sampled. Constant once there is a second thread.
 struct Place {
   uintptr_t start = 0;
   size_t bytes = 0;

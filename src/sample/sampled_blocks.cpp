@@ -20,17 +20,17 @@ constinit os::Lock lock;
 
 namespace {
 
-constexpr unsigned char kBehind = 0xa5;  // what lies between a block and the end of its page
+constexpr unsigned char kPadding = 0xa5;  // fills the bytes between a block and the end of its page
 
 // Under the lock.
-constinit uint64_t chance = 0;
-constinit uint32_t used = 0;  // pages, so far; all others have never been a block's
+constinit uint64_t random_state = 0;
+constinit uint32_t used = 0;  // pages that have had a block: the first ones
 constinit Page* first_freed = nullptr;
 constinit Page* last_freed = nullptr;
 
-uint64_t draw() { return os::mixed(chance++); }
+uint64_t next_random() { return os::mixed(random_state++); }
 
-// One that has never been a block's, or the one that was freed first.
+// One that has never had a block, else the one that was freed first. nullptr where all are in use.
 Page* take_page() {
   if (used < kPages) return &pages[used++];
   Page* page = first_freed;
@@ -46,8 +46,8 @@ void put_page(Page* page) {
   last_freed = page;
 }
 
-// Whether this thread is the one that takes the next: the times between two are by chance.
-bool takes_turn() {
+// Whether this thread is the one to take the sample that is due. If so, the next is due after a random time.
+bool claim_sample() {
   const uint64_t now = os::now_ms();
   uint64_t seen = next_ms.load(std::memory_order_relaxed);
   const uint64_t mean = std::max<uint64_t>(1000 / os::options.sample, 1);
@@ -55,7 +55,7 @@ bool takes_turn() {
   return now >= seen && next_ms.compare_exchange_strong(seen, now + wait, std::memory_order_relaxed);
 }
 
-// A block's page, or the process ends. Under the lock, which is let go of then: a report may take long.
+// A block's page; where it is no block in use, the process ends. Under the lock, which is released for the report.
 Page* page_of_live(const void* block) {
   Page* page = page_at(block);
   if (page != nullptr && page->state == State::kLive && page->block() == block) return page;
@@ -64,10 +64,10 @@ Page* page_of_live(const void* block) {
   end_process(twice ? kFreedTwice : kIntoABlock, block, page);
 }
 
-void check_behind(const Page* page) {
+void check_padding(const Page* page) {
   const char* const end = page->start() + os::page_size();
   for (const char* at = page->block() + page->bytes; at < end; ++at) {
-    if (static_cast<unsigned char>(*at) == kBehind) continue;
+    if (static_cast<unsigned char>(*at) == kPadding) continue;
     lock.unlock();
     end_process(kWrittenBehind, page->block(), page);
   }
@@ -77,15 +77,15 @@ void check_behind(const Page* page) {
 
 void start() {
   if (os::page_size() < kMostBytes || !reserve_pages()) return;
-  chance = os::random_word();
+  random_state = os::random_word();
   catch_faults();
-  // Last, since it lets others in.
+  // Last, since is_due() looks at this.
   place = {reinterpret_cast<uintptr_t>(first_page), (2 * kPages + 1) * os::page_size()};
 }
 
 void* allocate(size_t bytes, size_t alignment) {
   const size_t size = os::page_size();
-  if (alignment > size || !takes_turn()) return nullptr;
+  if (alignment > size || !claim_sample()) return nullptr;
   os::CallStack stack;
   stack.take();
   os::Guard guard(lock);
@@ -96,13 +96,13 @@ void* allocate(size_t bytes, size_t alignment) {
     put_page(page);
     return nullptr;
   }
-  const bool at_start = draw() % 4 == 0;
+  const bool at_start = next_random() % 4 == 0;
   page->state = State::kLive;
   page->bytes = bytes;
   page->offset = at_start ? 0 : round_down(size - bytes, std::max(alignment, kMinAlignment));
   page->allocated = {stack, static_cast<pid_t>(os::system_call(SYS_gettid))};
   char* const block = page->block();
-  memset(block + bytes, kBehind, size - page->offset - bytes);
+  memset(block + bytes, kPadding, size - page->offset - bytes);
   return block;
 }
 
@@ -111,10 +111,10 @@ void release(const void* block) {
   stack.take();
   os::Guard guard(lock);
   Page* page = page_of_live(block);
-  check_behind(page);
+  check_padding(page);
   page->state = State::kFreed;
   page->freed = {stack, static_cast<pid_t>(os::system_call(SYS_gettid))};
-  // Where the system refuses, what is done to it from now on isn't found; it is zero when it is a block again.
+  // Where the system refuses, later accesses are not found; it still has to be zero when it is a block's again.
   if (!os::discard(page->start(), os::page_size())) memset(page->start(), 0, os::page_size());
   put_page(page);
 }

@@ -1,16 +1,19 @@
-// Sampled blocks: with ANNEX_SAMPLE, now and then a small block lies on a page of its own between pages that can't be
-// read or written, and can't be itself once it is freed. What a program does wrong with such a block is found when it
-// does it, with all the others at full speed.
+// Sampled blocks: with ANNEX_SAMPLE, now and then a small block lies on a page of its own between two guard pages, and
+// that page becomes one too when the block is freed. A wrong access to such a block is found at once, while all other
+// blocks are as fast as ever.
 //
 // From: GWP-ASan (Serebryany, Kennelly, Phillips et al., "GWP-ASan: Sampling-Based Detection of Memory-Safety Bugs in
-// Production", 2024). There one allocation of so many is sampled; here at most so many a second are, which bounds the
-// cost whatever the program does: a call that finds no block ready looks at the clock.
+// Production", 2024). There one of a number of allocations is sampled; here at most a number a second, which bounds the
+// cost whatever the program does: a call of malloc that finds no block in the free list reads the clock.
 //
-//   behind the block, or before it   most blocks end where their page does, the others begin where it does; what lies
-//                                    between the block and the end of its page is looked at when it is freed
-//   after it was freed               as long as its page is not another block's: the one that has waited longest is
+//   access behind or before it       three of four blocks end where their page does, the others begin where it does;
+//   the
+//                                    bytes between a block and the end of its page are checked when it is freed
+//   access after it was freed        found until its page is another block's; pages are used again in the order in
+//   which
+//                                    their blocks were freed
 //   freed twice, or by an address    the process ends with one line, as for other blocks
-//   within it
+//   inside of it
 //
 // The line says which; with ANNEX_BACKTRACE=1 the call stacks follow: where it happened, where the block was allocated,
 // and where it was freed.
@@ -36,7 +39,7 @@ extern constinit os::Lock lock;  // of all that is below; held around fork (os/f
 // At the library's start, where the environment asks for samples (os/options.h).
 void start();
 
-// Whether it is time to sample a block of so many bytes.
+// Whether a sample is due, and a block of so many bytes may be it.
 inline bool is_due(size_t bytes) {
   return place.bytes != 0 && bytes - 1 < kMostBytes && os::now_ms() >= next_ms.load(std::memory_order_relaxed);
 }
@@ -44,7 +47,7 @@ inline bool is_due(size_t bytes) {
 // nullptr where another thread was faster, all pages are in use, or memory is exhausted. The block reads as zero.
 void* allocate(size_t bytes, size_t alignment);
 
-// What follows is for addresses that contains() says yes to. The process ends where it is no block in use.
+// The functions below are for addresses for which contains() is true. They end the process where it is no block in use.
 void release(const void* block);
 // What the program asked for.
 size_t bytes_of(const void* block);

@@ -1,6 +1,6 @@
-// A client: one program thread, as its support thread deals with it. Three kinds of lines that never mix: those that
-// only the program writes, those that only the support core writes (or the thread in its stead), and the slots in
-// between, which are written once by one side and read once by the other.
+// A client: one program thread, as its support thread sees it. Three kinds of data are on cache lines of their own:
+// what only the program thread writes, what only the support core writes (or the program thread in its place), and the
+// slots between the two, which are written once by one side and read once by the other.
 //
 //   magazines   the program's alone: per class, the blocks that malloc takes and free brings (support/magazine.h)
 //   stash       per class, batches that the support core has set aside for this thread, ahead of demand
@@ -8,8 +8,8 @@
 //   mailbox     a request that wants an answer (large blocks; every call, under the handshake protocol)
 //   queue       requests for blocks and their answers, under the queue protocol
 //
-// What flows through stash and freed is the net flow only: what a thread frees it allocates again from its magazines,
-// while it is still in its caches.
+// Only what a thread allocates and frees on balance passes through stash and freed: a block that it frees it allocates
+// again from its magazines, while the block is still in its core's caches.
 #pragma once
 
 #include <atomic>
@@ -38,20 +38,20 @@ struct Client : Magazines {
   Ring<void*, kFreedSlots> freed;
   Mailbox mailbox;
   RequestQueue queue;
-  alignas(64) std::atomic<uint32_t> activity{0};  // the program: one more for each use of stash or freed
+  alignas(64) std::atomic<uint32_t> activity{0};  // written by the program: uses of stash or freed so far
 
   // The program's alone.
   alignas(64) size_t widened = 0;  // bytes that its magazines may hold more than usual
-  Batch rest[kClasses] = {};       // of the batch that it took last, what is not in the magazine yet
-  uint32_t activities = 0;         // activity, which a store leaves where it is and a load would have to fetch back
-  uint32_t bypass = 0;  // hand-overs for which the thread does without the support core, which is slower than it
+  Batch rest[kClasses] = {};       // what is not in the magazine yet of the batch that it took last
+  uint32_t activities = 0;  // the same as activity, whose line the support core reads: no load has to fetch it back
+  uint32_t bypass = 0;      // for so many hand-overs it does without the support core, which was slower than it
 
   // The support core's, or of whoever holds the heap's lock in its stead.
   alignas(64) SegregatedHeap heap;  // where the thread's blocks are from
-  uint16_t target[kClasses] = {};   // how full the stash is kept
+  uint16_t target[kClasses] = {};   // how many blocks are to be in the stash
   Counter helped;                   // times that the thread took blocks itself
 
-  // The support thread's; of two while the client passes from one to the other.
+  // The support thread's; atomic, since two may use it while the client passes from one to the other.
   std::atomic<uint32_t> activity_seen = 0;
   std::atomic<uint32_t> activity_looked = 0;  // when it last asked whether its CPU is free
 
@@ -60,9 +60,9 @@ struct Client : Magazines {
   Client* next_pooled = nullptr;                                // under the support core's lock
   Client* next_of_all = nullptr;                                // constant once published
 
-  // Of the magazines' two stacks. They stand close together: a small program's take a few pages.
+  // Of the magazines' two stacks. They lie close together: a small program touches a few pages of them.
   alignas(64) void* slots[2][kSlotsFrom<usual_limit>[kClasses]];
-  // Of a class's wide ones, mapped when the thread first widens it: for all classes they take 1.5 MiB.
+  // Of a class's wide stacks, mapped when the thread first widens it: for all classes they take 1.5 MiB.
   void** wide_slots[kClasses];
 
   void note_activity() { activity.store(++activities, std::memory_order_release); }

@@ -13,7 +13,7 @@ void CpuPool::fill() {
   usable_ = static_cast<uint32_t>(os::usable_cpus());
 }
 
-// Where the user names CPUs, they are right for whatever program thread.
+// Where the user has named CPUs, any of those will do for any program thread.
 os::CpuSet CpuPool::candidates(const os::CpuSet& from, uint32_t program_cpu) const {
   os::CpuSet free = from;
   for (size_t cpu = 0; cpu < os::kMaxCpus; ++cpu) {
@@ -34,7 +34,7 @@ os::CpuSet CpuPool::take(const os::CpuSet& from, uint32_t program_cpu) {
   os::bind_to(chosen);  // moves the thread to one of them, where the kernel finds it best
   os::CpuSet here;
   here.add(os::current_cpu());
-  if ((here & chosen).empty()) return {};  // the system did not let it
+  if ((here & chosen).empty()) return {};  // the system has refused
   os::bind_to(here);
   taken_ = taken_ | here;
   return here;

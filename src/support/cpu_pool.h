@@ -1,5 +1,5 @@
-// The process's CPUs, as the support threads take them and leave them: never two of them on one core, none on the core
-// of the program thread that called for it, and none at all where the program needs every CPU.
+// The process's CPUs, of which each support thread takes one and puts it back: never two of them on one core, never the
+// core of the program thread that started it, and none where the program needs every CPU.
 //
 // Synchronization: filled once, before the first support thread; then any thread may call.
 #pragma once
@@ -15,15 +15,15 @@ namespace annex::support {
 
 class CpuPool {
  public:
-  // With what the process may use at this moment.
+  // Reads which CPUs the process may use at this moment.
   void fill();
   const os::CpuSet& allowed() const { return allowed_; }
   // How many CPUs' worth of time there is: a cgroup's quota may be less than its CPUs.
   uint32_t usable() const { return usable_; }
 
-  // The calling thread moves to one of `from` and stays there: that one, or an empty set where none can be had.
+  // Binds the calling thread to one of `from`: that one, or an empty set where none can be had.
   os::CpuSet take(const os::CpuSet& from, uint32_t program_cpu);
-  // Whether one could be had.
+  // Whether there is one to take.
   bool has_one(const os::CpuSet& from, uint32_t program_cpu);
   // The calling thread may run anywhere again.
   void put_back(const os::CpuSet& cpu);

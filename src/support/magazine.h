@@ -1,8 +1,8 @@
 // A thread's magazines: of each size class, blocks that malloc takes and free brings. The thread's alone.
 //
-// Each has two stacks. malloc takes from the one and free puts upon the other, so that neither waits for what the other
-// has just stored. Where the one has nothing ready, or the other is full, they change places. At most usual_limit
-// blocks are ready at a time, the youngest, which are still in the caches; what lies below them waits:
+// Each has two stacks. malloc pops from one and free pushes to the other, so that neither waits for what the other has
+// just stored. When the first has nothing ready, or the second is full, they change places. At most usual_limit blocks
+// are ready at a time, the ones freed last, which are still in the caches; those below them wait:
 //
 //    ready_base                  floor                ready
 //    | a block | ... | a block | no block | a block | ... |          malloc takes ready[-1], if that is a block
@@ -10,8 +10,8 @@
 //    returned_base                            returned        limit
 //    | a block | ....................... | a block | ........ |      free puts at returned, if that is not the limit
 //
-// The block in whose slot the floor is lies in `under_floor` meanwhile. In front of each stack there is a slot with no
-// block, which is the floor where nothing waits.
+// The floor is a slot with no block, at which malloc stops; the block that was there is in `under_floor` meanwhile. In
+// front of each stack there is a slot with no block, which is the floor when nothing waits.
 #pragma once
 
 #include <algorithm>
@@ -26,18 +26,17 @@
 
 namespace annex::support {
 
-// How much of a class is kept in one place at most: enough blocks that a hand-over costs little for each, and few
-// enough bytes that what lies there does not show in the resident set.
+// A limit on the blocks of a class in one place: enough blocks that a hand-over costs little for each, and few enough
+// bytes that they do not show in the resident set.
 constexpr uint32_t bounded(SizeClass c, size_t bytes, uint32_t least, uint32_t most) {
   return std::clamp(static_cast<uint32_t>(bytes / block_size(c)), least, most);
 }
 
-// Of each of the stacks of a magazine whose blocks flow one way, and of one where they go back and forth.
+// Of each of the two stacks: at first, and where a thread often fills and empties them.
 constexpr uint32_t usual_limit(SizeClass c) { return bounded(c, 8192, 1, 64); }
 constexpr uint32_t widest_limit(SizeClass c) { return bounded(c, 524288, 2, 8192); }
 
-// How many have been returned when they are worth a change of places: fewer, and the slow path runs for next to
-// nothing.
+// How many blocks must have been returned for a change of places: with fewer, the slow path would run too often.
 constexpr uint32_t worthwhile(SizeClass c) { return bounded(c, 4096, 1, 16); }
 
 inline constinit void* no_block = nullptr;
@@ -60,11 +59,11 @@ struct alignas(64) Magazine {
   uint32_t room() const { return static_cast<uint32_t>(limit - returned_base); }
   bool full() const { return returned == limit; }
 
-  // Each block is in its slot, as it must be for whoever looks at the stack as a whole.
+  // Puts the block under the floor back into its slot, so that the stack can be read as a whole.
   void lift_floor() {
     if (floor != nullptr) *floor = under_floor;
   }
-  // With the floor lifted: the youngest blocks become ready. This and the next two: true where there are any.
+  // With the floor lifted: the topmost blocks become ready. True where there are any, as of lower_floor and turn_over.
   bool open_window(SizeClass c) {
     const uint32_t count = std::min(static_cast<uint32_t>(ready - ready_base), usual_limit(c));
     floor = ready - count - 1;
@@ -86,7 +85,8 @@ struct alignas(64) Magazine {
     limit = returned_base + limit_of_both;
     return open_window(c);
   }
-  // Where nothing is ready or waits below: room for `wanted` blocks in each stack, from `first` and from `second` on.
+  // With the first stack empty: both stacks move to new arrays, `first` and `second`, with room for `wanted` blocks
+  // each.
   void move(void** first, void** second, uint32_t wanted) {
     const uint32_t count = count_returned();
     memmove(second, returned_base, count * sizeof(void*));

@@ -20,7 +20,7 @@ constexpr uint32_t kStartDemand = 256;
 enum Stage : uint32_t { kUnplanned, kPlanning, kPlanned };
 
 std::atomic<uint32_t> stage{kUnplanned};
-std::atomic<uint32_t> demand{0};  // times that program threads helped themselves while there was no plan
+std::atomic<uint32_t> demand{0};  // hand-overs without a support thread, while there was no plan
 std::atomic<uint32_t> turn{0};    // among the support threads of a cluster
 constinit Plan plan;
 constinit SupportThread threads[kMostSupportThreads];
@@ -69,7 +69,7 @@ bool planned() {
   return now == kPlanned;
 }
 
-// The next in turn of those that are for the CPU; of all where none is.
+// The next in turn of those that serve the CPU; of all where none does.
 SupportThread* thread_for(size_t cpu) {
   SupportThread* found[kMostSupportThreads];
   uint32_t count = 0;

@@ -1,4 +1,4 @@
-// A request: what a program thread asks of the support core, and the answer, in one.
+// A request of a program thread to the support core. The same object carries the answer back.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@ class SegregatedHeap;
 struct Request {
   enum class What : uint32_t { kAllocate, kRelease, kResize };
   What what;
-  bool zeroed = false;  // kAllocate, answered: the block reads as zero
+  bool zeroed = false;  // answer of kAllocate: the block reads as zero
   size_t bytes = 0;
   size_t alignment = 0;
-  SegregatedHeap* heap = nullptr;  // kAllocate: where a small block is to be from; nullptr: a large one
-  void* block = nullptr;           // kRelease, kResize: of the program's; answered: the block, or nullptr
+  SegregatedHeap* heap = nullptr;  // kAllocate: the heap for a small block; nullptr: the block is large
+  void* block = nullptr;           // kRelease, kResize: the program's block; answer: the block, or nullptr
 };
 
 }  // namespace annex::support

@@ -1,9 +1,9 @@
 // A request queue: two rings between a program thread and the support core, one for requests and one for their answers
 // (SpeedMalloc section 5.2's malloc() queue and response queue; its free() queue is Client::freed).
 //
-// Requests are taken out with a lock held, and answered before it is let go. So a program thread that has waited long
-// enough takes the lock and finds either its request, which it takes back, or the answer: it never waits for a support
-// core that is not running.
+// A request is taken out with a lock held, and answered before the lock is released. So a program thread that has
+// waited long enough takes the lock and finds either its request, which it withdraws, or the answer: it never waits for
+// a support core that is not running.
 //
 // Synchronization: one thread asks; whoever holds the lock takes requests out.
 #pragma once
@@ -18,8 +18,8 @@ namespace annex::support {
 
 class RequestQueue {
  public:
-  // The program. True where the support core has answered, after so many polls or while it was asked once more: the
-  // answer is in *request. False: nobody has, and nobody will.
+  // The program. True where the support core has answered within so many polls, or before the lock was taken: the
+  // answer is in *request. False: the request is withdrawn, and nobody will serve it.
   bool ask(Request* request, uint32_t polls, os::Lock& lock) {
     requests_.push(request, 1);
     for (uint32_t i = 0; i < polls; ++i) {
@@ -32,8 +32,8 @@ class RequestQueue {
     return true;
   }
 
-  // The support core. Is there something to answer?
-  bool asked() const { return !requests_.empty(); }
+  // The support core. Whether there is a request to answer; answer it.
+  bool has_request() const { return !requests_.empty(); }
   // `serve` is called with the lock held.
   template <class Serve>
   bool answer(os::Lock& lock, Serve serve) {

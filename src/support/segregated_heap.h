@@ -1,12 +1,12 @@
 // The support core's heap: slabs whose free blocks are bits in a bitmap apart, so that neither taking nor returning a
 // block touches the block (the segregated layout of SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
 //
-// The policy is core/heap.h's: blocks freed into partial slabs first, then those carved out of the current slab a page
-// at a time, then a new slab. Blocks come by the batch and in order of address. Every double free of a block that has
-// come back is seen here: its bit is set already.
+// The policy is core/heap.h's: first free blocks of partial slabs, then blocks carved out of the current slab a page at
+// a time, then a new slab. Blocks leave in batches and in order of address. A block that is put back twice is found
+// here: its bit is set already.
 //
-// In a slab's Granule: `heap` is the heap, `countdown` the number of blocks that are out, `used_after` is 0,
-// `first_word` says where to look for bits.
+// In a slab's Granule: `heap` is the heap, `countdown` the number of blocks that are out (not in the heap),
+// `used_after` is 0, `first_word` says where to look for bits.
 //
 // Each program thread has one (in its Client), so that what one thread gets shares no cache line with what another
 // gets; all are the support core's to run. Synchronization: each has a lock, held by the support thread or by a program
@@ -28,26 +28,25 @@ class SegregatedHeap {
  public:
   os::Lock lock;
 
-  // With the lock held: between 1 and `most` blocks of the class, of which there are more in the slab or not; none
-  // where memory is exhausted.
+  // With the lock held: between 1 and `most` blocks of the class, all of one slab; none where memory is exhausted.
   Batch take(SizeClass c, uint32_t most);
-  // The same for who has the heap to himself, a block at a time: one that lies free in the class's current slab, or
-  // nullptr; one from wherever there is one.
+  // One block, for a caller that has the heap to itself: a free one of the class's current slab, or nullptr; or one
+  // from any slab.
   void* take_one(SizeClass c) {
     Granule* const slab = life_.current(c);
     return slab != nullptr && Bits::has_free(slab) ? take_bit(slab) : nullptr;
   }
   void* take_or_carve(SizeClass c);
-  // With the lock held: lets go of the current slabs that are empty.
+  // With the lock held: gives back the current slabs that are empty.
   void flush();
-  // With the lock held: of the class's slabs.
+  // With the lock held: the size of the class's slabs.
   size_t bytes(SizeClass c) const { return slabs_[c] * slab_granules(c) * kGranule; }
 
-  // Blocks come back to whatever heaps they are from, whose locks it takes, one at a time (and spans, which are passed
-  // on). Ends the process where one is none that is out.
+  // Puts blocks back into the heaps that they are from, whose locks it takes, one at a time. Spans among them are
+  // freed. Ends the process where one is no block that is out.
   static void put_back(void* const* blocks, uint32_t count);
-  // The same of one block, for who has the heap to himself; false, and nothing done, where it is of no slab of one
-  // granule in the first arena.
+  // The same of one block, for a caller that has the heap to itself. False, and nothing is done, unless the block is of
+  // a slab of one granule in the first arena.
   bool put_one(void* block);
   // Whether a block of the slab is not out.
   static bool is_free(const Granule* slab, const void* block);
@@ -79,7 +78,7 @@ class SegregatedHeap {
   Granule* new_slab(SizeClass c);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
   uint32_t put_many(Granule* slab, void* const* blocks, uint32_t count);
-  void settle(Granule* slab, uint32_t came_back);
+  void count_freed(Granule* slab, uint32_t freed);
   void drop(Granule* slab);
 
   SlabLife<Bits> life_;

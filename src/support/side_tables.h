@@ -1,15 +1,16 @@
 // Side tables of the arena's granules: what the support core's heap keeps about slabs, each in pages of its own.
 //
-//   class map   a word a granule: a tag, for the class of the slab that it belongs to; an end, behind the last block
-//               in it that a program thread has ever been given; and a part by chance, for its marks (core/mark.h). 0
-//               for whatever is no slab. It is all that free needs to know of a pointer, and changes only when a slab
-//               is made, first used up to there, or let go, so program threads mostly read it out of their own caches.
-//   bitmaps     512 bytes a granule, of which a slab uses a bit for each of its blocks: set where the block is free.
-//               Blocks themselves hold no link: the support core never reads or writes them (the segregated layout of
-//               SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
+//   class map   a word for each granule: a tag, for the size class of the slab that the granule belongs to; an end,
+//               behind the last block in it that a program thread has ever been given; and a random part, for its marks
+//               (core/mark.h). 0 for whatever is no slab. It is all that free needs to know of a pointer. It changes
+//               only when a slab is made, first used up to there, or given back, so program threads mostly find it in
+//               their own caches.
+//   bitmaps     512 bytes for each granule, of which a slab uses a bit for each of its blocks: set where the block is
+//               free. Blocks themselves hold no link: the support core never reads or writes them (the segregated
+//               layout of SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
 //
-// They grow with the arena, before its frontier. Synchronization: a slab's part is written under its heap's lock, its
-// end by the thread to which the blocks go, one at a time; the map is read by anyone.
+// They grow with the arena, ahead of its frontier. Synchronization: a slab's part is written under its heap's lock; the
+// end by the thread to which its blocks are given, one at a time; any thread reads the map.
 #pragma once
 
 #include <array>
@@ -44,13 +45,13 @@ class SideTables {
 // One for each arena.
 extern constinit SideTables side_tables[kMaxArenas];
 
-// A word of the map: end | tag << 16 | chance << 32. Each block that a program thread was given starts before the end,
-// as an offset in the granule. The tag is how far a class's magazine is from the first (support/magazine.h), so that
-// free need not multiply. What is not the end is the key of the slab's marks.
+// A word of the map: end | tag << 16 | random << 32. Each block that a program thread was given starts before the end,
+// an offset in the granule. The tag is the distance of a class's magazine from the first one (support/magazine.h), so
+// that free need not multiply. All but the end is the key of the slab's marks.
 inline constexpr uint32_t kTagStep = 64;
 constexpr uint32_t tag_of(SizeClass c) { return (uint32_t{c} + 1) * kTagStep; }
 constexpr SizeClass class_of_tag(uint32_t tag) { return static_cast<SizeClass>(tag / kTagStep - 1); }
-// Of a request of up to kTableMax bytes: where its magazine is, which is all that malloc asks of its class.
+// For a request of up to kTableMax bytes: the tag, which is all that malloc needs to know of its class.
 inline constexpr auto kTagOf16 = [] {
   std::array<uint16_t, kTableMax / 16 + 1> tags{};
   for (size_t i = 0; i < tags.size(); ++i) tags[i] = static_cast<uint16_t>(tag_of(class_of_tiny(i * 16)));
@@ -76,22 +77,22 @@ constexpr uint32_t slab_magic(SizeClass c) { return kSlabMagic[c]; }
 // The word of an address in some arena, as far as its map reaches.
 uint64_t map_word(const void* address);
 
-// Spreads a part out (batch.h) for a program thread: notes how far its slab's blocks have now been given out, and
-// where there are some among these that no thread had before, marks them as free, as they lie in a magazine at first.
-// The others were marked when they were freed. The caller is the only one to give out blocks of their heap at this
-// time, and gives out those that are new in order of address.
+// Spreads a part out (batch.h) for a program thread, and raises the end of its slab. Where that was necessary, there
+// are blocks among these that no thread had before; then all are marked as free, as they are in a magazine at first.
+// (Other blocks were marked when they were freed.) Nobody else may give out blocks of their heap meanwhile, and new
+// blocks must be given out in order of address.
 uint32_t give_out(const Batch& part, SizeClass c, void** out);
 
 // For core/arena.h's commit_side_tables.
 os::MapResult commit(const Arena& arena, size_t end);
 
-// Enters a new slab into the tables, its bitmap empty, and notes in its granule where that is.
+// Enters a new slab into the tables, its bitmap empty, and writes into its granule where the bitmap is.
 void register_slab(Granule* slab);
-// The slab is about to be let go.
+// The slab is about to be given back.
 void unregister_slab(Granule* slab);
 
-// For the fast paths: the first arena as far as its map reaches, and the largest request that a magazine serves without
-// a question. Alone on its line, which nobody writes. Nothing is mapped or served before the first allocation.
+// For the fast paths: the first arena as far as its map reaches, and the largest request that they serve. Alone on its
+// cache line, which is seldom written. All 0 before the first allocation.
 struct alignas(64) Mapped {
   char* base;
   size_t bytes;

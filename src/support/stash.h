@@ -1,8 +1,8 @@
 // The stash: per class, a ring of batches that the support core sets aside for a program thread, ahead of demand.
 //
-// A slot says itself whether it is full, so the two sides share no index: the program takes the oldest batch and
-// marks its slot empty, and the support core looks whether the slots that it filled first are empty again. A cache line
-// of slots moves between the cores once for its four batches; the program fetches it some blocks before it needs it.
+// A slot itself says whether it is full, so the two sides share no index: the program takes the oldest batch and sets
+// its slot empty, and the support core looks whether the slots that it filled first are empty again. A cache line of
+// slots moves between the cores once for its four batches; the program prefetches it some blocks before it needs it.
 //
 // Synchronization: one thread takes; one at a time fills (under its heap's lock).
 #pragma once
@@ -17,7 +17,7 @@ namespace annex::support {
 
 inline constexpr uint32_t kStashSlots = 32;  // batches
 
-// How many blocks of a class lie there at most, but for the last batch: 128 KiB of them.
+// How many blocks of a class are there at most (the last batch may go beyond it): 128 KiB of them.
 constexpr uint32_t stash_limit(SizeClass c) {
   return std::max(static_cast<uint32_t>(131072 / block_size(c)), 2 * batch_of(c));
 }
@@ -35,16 +35,17 @@ class Stash {
     taken_[c] = at + 1;
     return {reinterpret_cast<char*>(where & kAddress), mask, static_cast<uint32_t>(where >> kAddressBits)};
   }
-  // Soon there will be a take.
+  // Prefetches what take() will read.
   void fetch(SizeClass c) const { __builtin_prefetch(&slots_[c][taken_[c] % kStashSlots]); }
 
-  // The support core: whether a quarter of the batches is gone that were there when it last counted; with one look.
-  bool worn(SizeClass c) const {
+  // The support core: whether a quarter of the batches that were there when it last counted has been taken. Reads one
+  // slot.
+  bool needs_refill(SizeClass c) const {
     const uint32_t there = put_[c] - oldest_[c];
     return there == 0 || empty(c, oldest_[c] + there / 4);
   }
-  // How many blocks lie there.
-  uint32_t held(SizeClass c) {
+  // Counts the blocks that are there.
+  uint32_t count(SizeClass c) {
     for (; oldest_[c] != put_[c] && empty(c, oldest_[c]); ++oldest_[c]) {
       held_[c] -= counts_[c][oldest_[c] % kStashSlots];
     }
@@ -52,7 +53,7 @@ class Stash {
   }
   // As of the last count.
   bool full(SizeClass c) const { return put_[c] - oldest_[c] == kStashSlots; }
-  // It is not full.
+  // Where it is not full.
   void put(SizeClass c, const Batch& batch) {
     const uint32_t at = put_[c]++ % kStashSlots;
     held_[c] += batch.count();

@@ -16,37 +16,36 @@ constinit SupportCore support_core;
 
 namespace {
 
-constexpr uint32_t kQuantum = 64;  // freed blocks taken in at a time
+constexpr uint32_t kQuantum = 64;  // freed blocks that go back to their heaps at a time
 constexpr uint32_t kFill = 16;     // batches put into stashes at a time
 
-// How many blocks of a class are set aside for a thread at most: a small part of those that it has. With the heap's
-// lock held.
+// How many blocks of a class may be in a thread's stash: a small part of those that it has. With the heap's lock held.
 uint32_t target_limit(const Client* client, SizeClass c) {
   const size_t share = client->heap.bytes(c) / 64;
   return std::clamp(static_cast<uint32_t>(share / block_size(c)), batch_of(c), stash_limit(c));
 }
 
-// How large a batch may be for a thread that takes that many: two are enough, one in hand and one in the stash.
+// How large a batch may be for a thread with that target: half of it, so that one batch is in use and one in the stash.
 uint32_t largest_batch(SizeClass c, uint32_t target) { return std::max(batch_of(c), target / 2); }
 
 Client* new_client() {
   void* room = map_metadata(sizeof(Client));
   if (room == nullptr) return nullptr;
-  // Fresh pages are zero, and so is most of a new client: constructing it would touch all of them.
+  // Most of a new client is zero, as fresh pages are. A constructor would touch all of them.
   Client* client = static_cast<Client*>(room);
   for (SizeClass c = 0; c < kClasses; ++c) client->close(c);
   return client;
 }
 
-// Keeps each class's stash at its target: fills it up when a quarter is gone, to more where all was gone. At most about
-// kFill batches, so that whoever waits for the lock does not wait long; true where there may be more to do.
+// Keeps each class's stash at its target: refills it when a quarter has been taken, and raises the target where all was
+// taken. At most about kFill batches, so that nobody waits long for the lock. True where there may be more to do.
 bool fill(Client* client) {
   os::Guard guard(client->heap.lock);
   uint32_t filled_up = 0;
   for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
     uint32_t target = client->target[c];
-    if (target == 0 || !client->stash.worn(c)) continue;
-    uint32_t held = client->stash.held(c);
+    if (target == 0 || !client->stash.needs_refill(c)) continue;
+    uint32_t held = client->stash.count(c);
     if (held == 0) client->target[c] = static_cast<uint16_t>(target = std::min(2 * target, target_limit(client, c)));
     while (held < target && !client->stash.full(c)) {
       const Batch batch = client->heap.take(c, largest_batch(c, target));
@@ -59,7 +58,7 @@ bool fill(Client* client) {
   return filled_up >= kFill;
 }
 
-// With the lock held of the heap that a small block is to be from.
+// For a small block, with its heap's lock held.
 void allocate(Request* request) {
   if (request->heap == nullptr) {
     request->block = allocate_span(request->bytes, request->alignment, &request->zeroed);
@@ -70,6 +69,7 @@ void allocate(Request* request) {
   give_out(request->heap->take(c, 1), c, &request->block);
 }
 
+// Some of the blocks that the client has freed go back to their heaps; how many.
 uint32_t absorb(Client* client) {
   void* blocks[kQuantum];
   uint32_t count;
@@ -123,7 +123,7 @@ Batch help(Client* client, SizeClass c) {
   if (!client->freed.empty()) absorb_all(client);
   const auto take = [client, c] {
     os::Guard guard(client->heap.lock);
-    // What the support core has set aside meanwhile goes first: blocks are given out in order of address
+    // First what the support core has put into the stash meanwhile: new blocks must be given out in order of address
     // (side_tables.h).
     if (const Batch batch = client->stash.take(c); batch.mask != 0) return batch;
     ++client->helped;
@@ -136,7 +136,7 @@ Batch help(Client* client, SizeClass c) {
   };
   const Batch batch = take();
   if (batch.mask != 0) return batch;
-  absorb_everything();  // memory is exhausted, but for what is on its way
+  absorb_everything();  // memory is exhausted, but for what other clients have freed
   return take();
 }
 
@@ -199,13 +199,13 @@ void serve(Client* client) {
   const uint32_t activity = client->activity.load(std::memory_order_acquire);
   const bool more_to_fill = fill(client);
   const bool more_to_absorb = absorb(client) == kQuantum;
-  // Where there may be more, the client is looked at again although nothing new happens there.
+  // Where there may be more to do, wants() stays true.
   client->activity_seen.store(more_to_fill || more_to_absorb ? activity - 1 : activity, std::memory_order_relaxed);
 }
 
 bool answer(Client* client) {
-  const bool mail = client->mailbox.asked() && client->mailbox.answer(serve_request);
-  const bool queued = client->queue.asked() && client->queue.answer(client->heap.lock, allocate);
+  const bool mail = client->mailbox.has_request() && client->mailbox.answer(serve_request);
+  const bool queued = client->queue.has_request() && client->queue.answer(client->heap.lock, allocate);
   return mail || queued;
 }
 

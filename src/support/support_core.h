@@ -4,13 +4,13 @@
 // One pass over a client:
 //   1. requests that somebody waits for: the mailboxes and queues of all
 //   2. its stash is filled up to each class's target, which follows what the thread takes
-//   3. blocks that it has freed come back into the heap, at most kQuantum at a time
-// Clients are served in turns, and each turn begins with those of all, so that no request waits behind a long run of
+//   3. blocks that it has freed go back to their heaps, at most kQuantum at a time
+// Clients are served in turn, and the requests of all are answered before each, so that no request waits behind many
 // frees (SpeedMalloc section 5's scheduler).
 //
-// A heap's lock has two kinds of holders: the client's support thread (support_thread.h), and program threads that help
-// themselves, because there is no support thread, or it sleeps, or it is slower than demand. Both run the code below;
-// so nothing depends on the support thread but speed.
+// A heap's lock has two kinds of holders: the client's support thread (support_thread.h), and program threads that do
+// its work themselves, because there is no support thread, or it sleeps, or it is too slow. Both run the code below; so
+// nothing but speed depends on the support thread.
 //
 // A client whose thread has ended waits in a pool, heap and all, for the next thread.
 #pragma once
@@ -28,18 +28,18 @@ class SupportCore {
  public:
   // A client for a thread that has none: one from the pool, or a new one. nullptr where memory is exhausted.
   Client* open();
-  // The thread ends: what lies with the client goes back to its heap, and the client to the pool.
+  // The thread ends: the client's blocks go back to their heaps, and the client to the pool.
   void close(Client* client);
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
-  // How many are some thread's now.
+  // How many belong to a thread now.
   uint32_t open_clients() const { return open_clients_.load(std::memory_order_relaxed); }
 
   // For small blocks of threads that have no client.
   SegregatedHeap orphans;
 
-  // Around fork: no heap is in the middle of a change. Blocks that other threads hold in their hands are lost to the
-  // child.
+  // Around fork: with all locks held, no heap is half changed. Blocks that another thread was about to put anywhere are
+  // lost to the child.
   void hold_locks_for_fork();
 
  private:
@@ -53,26 +53,26 @@ extern constinit SupportCore support_core;
 
 // --- for program threads
 
-// For a client that found its stash empty; none where memory is exhausted. A whole batch at once: what is not touched
-// costs no memory.
+// A batch for a client that found its stash empty; an empty one where memory is exhausted. It may be large: blocks that
+// are not touched cost no memory.
 Batch help(Client* client, SizeClass c);
-// All that the client has freed; that all clients have.
+// All blocks that the client has freed, or that all clients have, go back to their heaps.
 void absorb_all(Client* client);
 void absorb_everything();
-// The client's thread gives back what lies in its magazines and stash, and what is empty.
+// The client's thread gives back what is in its magazines and its stash; then its heap gives back empty slabs.
 void empty(Client* client);
 // Does what a request asks for, in the support thread or in the program thread itself.
 void serve_request(Request* request);
 
 // --- for support threads
 
-// Whether serve would find something.
+// Whether serve() would find something to do.
 inline bool wants(const Client* client) {
   return client->activity.load(std::memory_order_relaxed) != client->activity_seen.load(std::memory_order_relaxed);
 }
-// Fills the client's stash and takes in some of what it has freed.
+// Fills the client's stash, and puts some of the blocks that it has freed back into their heaps.
 void serve(Client* client);
-// Does what the client waits for; true where it had asked.
+// Answers the client's request; true where it had one.
 bool answer(Client* client);
 
 }  // namespace annex::support

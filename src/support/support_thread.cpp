@@ -21,10 +21,10 @@ namespace {
 
 constexpr uint64_t kUs = 1000;
 constexpr uint64_t kMs = 1000 * kUs;
-constexpr uint64_t kSpinNs = 100 * kUs;  // how long the thread looks without a break for something to do,
-constexpr uint64_t kDozeNs = 500 * kUs;  // then now and again, at most so long after it looked before,
-constexpr uint64_t kIdleNs = 10 * kMs;   // until when
-constexpr uint64_t kLookNs = kMs;        // how often it asks whether its CPU is its own, and gives back what is due
+constexpr uint64_t kSpinNs = 100 * kUs;  // for so long without work the thread polls,
+constexpr uint64_t kIdleNs = 10 * kMs;   // for so long it dozes between polls, and then it ends
+constexpr uint64_t kDozeNs = 500 * kUs;  // longest time between two polls
+constexpr uint64_t kLookNs = kMs;        // how often it checks whether its CPU is free, and gives back what is due
 constexpr uint64_t kLongestNapMs = 1024;
 
 uint64_t clock_ns(clockid_t clock) {
@@ -35,7 +35,7 @@ uint64_t clock_ns(clockid_t clock) {
 
 uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
-// How often the calling thread has been descheduled for another.
+// How often the calling thread has been preempted.
 long preemptions() {
   struct rusage usage = {};
   os::system_call(SYS_getrusage, RUSAGE_THREAD, reinterpret_cast<long>(&usage));
@@ -53,14 +53,14 @@ void SupportThread::for_each_client(Act act) {
   }
 }
 
-// True where somebody had asked.
+// True where there was one.
 bool SupportThread::answer_requests() {
   bool any = false;
   for_each_client([&any](Client* client) { any = answer(client) || any; });
   return any;
 }
 
-// One look at everybody; true where there was something to do.
+// Serves each client that has something to do, and does a step of all else; true where there was anything.
 bool SupportThread::pass() {
   bool busy = answer_requests();
   for_each_client([this, &busy](Client* client) {
@@ -73,7 +73,7 @@ bool SupportThread::pass() {
   return fault_ahead() || purged || busy;
 }
 
-// What came in while the thread was about to leave.
+// Serves what came in while the thread was about to end.
 void SupportThread::tidy() {
   for (int i = 0; i < 16 && pass(); ++i) {
   }
@@ -81,13 +81,13 @@ void SupportThread::tidy() {
 
 // --- when it does it ------------------------------------------------------------------------------------------------
 
-// What the calling thread has spent neither running nor dozing, since some time in the past.
+// For how long the calling thread has neither run nor dozed. Only differences of it mean something.
 uint64_t SupportThread::kept_waiting_ns(uint64_t now) const {
   return now - clock_ns(CLOCK_THREAD_CPUTIME_ID) - dozed_ns_;
 }
 
-// Asked at each look; true where the thread should leave the CPU to the program: it was descheduled, and for long. Time
-// in which the kernel populates memory is its own, however long that takes.
+// The check. True where the thread should leave the CPU to the program: more CPUs are needed than there are, or it was
+// preempted and had to wait for long. (Time in which the kernel populates memory for it is time that it runs.)
 bool SupportThread::crowded(uint64_t now) {
   const uint64_t waited = kept_waiting_ns(now);
   const bool late = waited > std::exchange(waited_ns_, waited) + kLookNs;
@@ -106,11 +106,12 @@ bool SupportThread::crowded(uint64_t now) {
   return cpu_pool.crowded() || (was_preempted && late);
 }
 
-// Whether nobody else has wanted the CPU of late: where somebody does, it is left to them as soon as there is nothing
-// to do.
+// Whether no other thread has wanted the CPU of late. Where one has, this thread ends as soon as there is nothing to
+// do.
 bool SupportThread::alone(uint64_t now) const { return now - preempted_ns_ > kIdleNs && preemptions() == preempted_; }
 
-// Half as long again as there has been nothing to do. False where another thread has the CPU when it is over.
+// Sleeps for half of the time that it has been idle, at most kDozeNs. False where another thread had the CPU after
+// that.
 bool SupportThread::doze(uint64_t now, uint64_t idle_ns) {
   state_.store(kDozing, std::memory_order_relaxed);
   const uint64_t wanted = std::min(idle_ns / 2, kDozeNs);
@@ -121,7 +122,7 @@ bool SupportThread::doze(uint64_t now, uint64_t idle_ns) {
   return ns < wanted + kLookNs;
 }
 
-// Until there is nothing to do or the thread must end (true), or the CPU is needed by the program (false).
+// Returns when there is nothing to do or the thread must end (true), or when the program needs the CPU (false).
 bool SupportThread::serve_while_needed() {
   uint64_t last_busy = now_ns();
   next_look_ = last_busy + kLookNs;
@@ -148,7 +149,7 @@ bool SupportThread::serve_while_needed() {
   }
 }
 
-// Twice as long as the last time, since which it has not served for long.
+// For twice as long as last time. (Where it has served for long since then, run() has reset the time.)
 void SupportThread::nap() {
   nap_until_ms_.store(os::now_ms() + nap_ms_, std::memory_order_relaxed);
   nap_ms_ = std::min(2 * nap_ms_, kLongestNapMs);
@@ -188,7 +189,7 @@ void SupportThread::note_demand() {
   uint32_t state = state_.load(std::memory_order_relaxed);
   if (state == kNapping && os::now_ms() >= nap_until_ms_.load(std::memory_order_relaxed) &&
       state_.compare_exchange_strong(state, kWoken, std::memory_order_acquire)) {
-    // While it napped, its clients went on; from here on nobody counts them.
+    // Its clients were counted as active while it napped. From here on they are not.
     cpu_pool.need_no_more(std::exchange(active_clients_, 0));
     demand_.store(0, std::memory_order_relaxed);
     state_.store(state = kAsleep, std::memory_order_release);

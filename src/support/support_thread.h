@@ -1,25 +1,26 @@
 // A support thread: runs the support core's side (support_core.h) for some of the clients, on a CPU that the program
 // does not use. How many there are, and which client is whose: placement.h.
 //
-//   asleep ----> awake          after kWakeDemand times that a program thread had to help itself: the thread is made
-//   awake -----> dozing         nothing to do for kSpinNs: it looks now and again, and no one need wake it
+//   asleep ----> awake          program threads have done its work kWakeDemand times: the thread is made
+//   awake -----> dozing         nothing to do for kSpinNs: it sleeps and looks now and then, and need not be woken
 //   dozing ----> awake          something to do
-//   both ------> asleep         the thread ends: nothing to do for kIdleNs; at once where somebody else has wanted the
-//                               CPU of late, or where it must (os/helper_thread.h)
+//   both ------> asleep         the thread ends: there was nothing to do for kIdleNs, or another thread has wanted the
+//   CPU
+//                               of late, or it must end (os/helper_thread.h)
 //   both ------> napping        the thread ends, since the CPU is not free: it was kept waiting for it, or there is
-//                               none for it, or support threads and program threads that allocate are more than the
-//                               CPUs. For 8 ms, twice as long each time, up to a second, none is made
-//   asleep ----> napping        none could be made
-//   napping ---> asleep         when the time is up: the next program thread that has to help itself sees to it (woken,
-//                               meanwhile)
+//   none
+//                               for it, or there are fewer CPUs than support threads and program threads that allocate.
+//                               None is made for 8 ms, then twice as long each time, up to a second
+//   asleep ----> napping        the thread could not be made
+//   napping ---> asleep         the time is over, and a program thread has had to do its work (woken, meanwhile)
 //   never                       there is no CPU for it, or ANNEX_BACKGROUND=0
 //
-// While it is neither awake nor dozing there is no thread, the program helps itself, and it is asked for no system call
-// but those that make the thread. Requests it serves for itself while the thread dozes, too. The thread is bound to one
+// While it is neither awake nor dozing there is no thread, program threads do its work, and make no system call for it
+// but those that make the thread. While it dozes, they serve their requests themselves, too. The thread is bound to one
 // CPU (cpu_pool.h).
 //
-// Synchronization: any thread may call; states are one atomic word. What belongs to the thread passes from one to the
-// next, which is made when the one before is gone.
+// Synchronization: any thread may call; the state is one atomic word. The thread's own data passes to the next thread,
+// which is made when the one before has ended.
 #pragma once
 
 #include <atomic>
@@ -37,13 +38,13 @@ class SupportThread {
   // The same where there is no CPU for it.
   void rule_out() { state_.store(kNever, std::memory_order_relaxed); }
 
-  // Whether blocks that its clients send will be taken up; whether requests will be, at once.
+  // Whether it takes what its clients send; whether it also answers requests at once.
   bool awake() const { return attentive() || state_.load(std::memory_order_relaxed) == kDozing; }
   bool attentive() const { return state_.load(std::memory_order_relaxed) == kAwake; }
 
-  // A program thread had to help itself.
+  // A program thread had to do its work.
   void note_demand();
-  // Whether that has been so often that a thread should be made; make it. See HelperThread::start for who may.
+  // Whether that has been so often that a thread should be made; make it. See HelperThread::start for who may call.
   bool wanted() const {
     return demand_.load(std::memory_order_relaxed) >= kWakeDemand && state_.load(std::memory_order_relaxed) == kAsleep;
   }
@@ -74,20 +75,20 @@ class SupportThread {
   void run();
 
   alignas(64) std::atomic<uint32_t> state_{kAsleep};
-  std::atomic<uint32_t> demand_{0};  // times that a program thread helped itself, since the last change of state
-  uint32_t waker_cpu_ = 0;           // where the program ran that made the thread
+  std::atomic<uint32_t> demand_{0};  // calls of note_demand since the last change of state
+  uint32_t waker_cpu_ = 0;           // of the program thread that made the thread
   std::atomic<uint64_t> nap_until_ms_{0};
   std::atomic<long> id_{0};            // 0: there is no thread
-  std::atomic<uint64_t> ended_us_{0};  // CPU that threads have used which have ended
+  std::atomic<uint64_t> ended_us_{0};  // CPU time of threads that have ended
   os::CpuSet cpus_;
 
   // The thread's alone.
-  alignas(64) uint64_t next_look_ = 0;  // when it next asks whether its CPU is its own
-  long preempted_ = 0;                  // how often it had been descheduled, when it last asked
+  alignas(64) uint64_t next_look_ = 0;  // when it next checks whether its CPU is free but for itself
+  long preempted_ = 0;                  // how often it had been preempted, at the last check
   uint64_t preempted_ns_ = 0;           // when it last found that it had been
   uint64_t dozed_ns_ = 0;
-  uint64_t waited_ns_ = 0;       // kept_waiting_ns, when it last asked
-  uint32_t active_clients_ = 0;  // how many had used stash or ring since it asked before
+  uint64_t waited_ns_ = 0;       // kept_waiting_ns, at the last check
+  uint32_t active_clients_ = 0;  // how many had used stash or ring between the last two checks
   uint64_t nap_ms_ = kShortestNapMs;
 
   os::HelperThread thread_;

@@ -13,7 +13,7 @@ TEST(Mailbox, ARequestThatNobodyTakesUpIsWithdrawn) {
   Mailbox mailbox;
   Request request = {.what = Request::What::kAllocate, .bytes = 5};
   EXPECT_FALSE(mailbox.ask(&request, 10));
-  EXPECT_FALSE(mailbox.asked());
+  EXPECT_FALSE(mailbox.has_request());
   EXPECT_FALSE(mailbox.answer([](Request*) { FAIL(); }));
 }
 
@@ -57,7 +57,7 @@ TEST(Mailbox, EveryRequestIsServedByOneSide) {
   size_t answered = 0;
   std::thread support([&] {
     while (!done.load()) {
-      if (mailbox.asked() && mailbox.answer([](Request* request) { request->bytes *= 2; })) ++answered;
+      if (mailbox.has_request() && mailbox.answer([](Request* request) { request->bytes *= 2; })) ++answered;
       std::this_thread::yield();
     }
   });

@@ -16,7 +16,7 @@ TEST(RequestQueue, ARequestThatNobodyTakesUpIsTakenBack) {
     Request request = {.what = Request::What::kAllocate, .bytes = i};
     EXPECT_FALSE(queue.ask(&request, 10, lock));
     EXPECT_EQ(request.bytes, i);
-    EXPECT_FALSE(queue.asked());
+    EXPECT_FALSE(queue.has_request());
     EXPECT_FALSE(queue.answer(lock, [](Request*) { FAIL(); }));
   }
 }
@@ -28,7 +28,7 @@ TEST(RequestQueue, EveryRequestIsServedByOneSide) {
   size_t answered = 0;
   std::thread support([&] {
     while (!done.load()) {
-      if (queue.asked() && queue.answer(lock, [](Request* request) { request->bytes *= 2; })) ++answered;
+      if (queue.has_request() && queue.answer(lock, [](Request* request) { request->bytes *= 2; })) ++answered;
       std::this_thread::yield();
     }
   });
