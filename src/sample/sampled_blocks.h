@@ -7,11 +7,9 @@
 // cost whatever the program does: a call of malloc that finds no block in the free list reads the clock.
 //
 //   access behind or before it       three of four blocks end where their page does, the others begin where it does;
-//   the
-//                                    bytes between a block and the end of its page are checked when it is freed
-//   access after it was freed        found until its page is another block's; pages are used again in the order in
-//   which
-//                                    their blocks were freed
+//                                    the rest of the page, behind the block, is checked when the block is freed
+//   access after it was freed        found until its page is another block's. Pages are used again in the order in
+//                                    which their blocks were freed
 //   freed twice, or by an address    the process ends with one line, as for other blocks
 //   inside of it
 //

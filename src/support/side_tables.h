@@ -5,7 +5,7 @@
 //               (core/mark.h). 0 for whatever is no slab. It is all that free needs to know of a pointer. It changes
 //               only when a slab is made, first used up to there, or given back, so program threads mostly find it in
 //               their own caches.
-//   bitmaps     512 bytes for each granule, of which a slab uses a bit for each of its blocks: set where the block is
+//   bitmaps     512 bytes a granule, of which a slab uses a bit for each of its blocks: set where the block is
 //               free. Blocks themselves hold no link: the support core never reads or writes them (the segregated
 //               layout of SpeedMalloc section 4 and NextGen-Malloc section 3.1.2).
 //

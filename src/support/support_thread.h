@@ -5,12 +5,10 @@
 //   awake -----> dozing         nothing to do for kSpinNs: it sleeps and looks now and then, and need not be woken
 //   dozing ----> awake          something to do
 //   both ------> asleep         the thread ends: there was nothing to do for kIdleNs, or another thread has wanted the
-//   CPU
-//                               of late, or it must end (os/helper_thread.h)
+//                               CPU of late, or it must end (os/helper_thread.h)
 //   both ------> napping        the thread ends, since the CPU is not free: it was kept waiting for it, or there is
-//   none
-//                               for it, or there are fewer CPUs than support threads and program threads that allocate.
-//                               None is made for 8 ms, then twice as long each time, up to a second
+//                               none for it, or there are fewer CPUs than support threads and program threads that
+//                               allocate. For 8 ms, twice as long each time, up to a second, no other is made
 //   asleep ----> napping        the thread could not be made
 //   napping ---> asleep         the time is over, and a program thread has had to do its work (woken, meanwhile)
 //   never                       there is no CPU for it, or ANNEX_BACKGROUND=0
