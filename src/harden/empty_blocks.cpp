@@ -18,31 +18,31 @@ namespace {
 
 constexpr uint32_t kGranules = 16;
 constexpr size_t kBytes = kGranules * kGranule;
-constexpr uint32_t kMaxBlocks = kBytes / kMinAlignment;
-constexpr uint32_t kTries = 64;  // addresses in turn, for one that is not in use
+constexpr uint32_t kMost = kBytes / kMinAlignment;
+constexpr uint32_t kLook = 64;  // places in turn, for one that is not in use
 
-constinit std::atomic<char*> first = nullptr;  // where their addresses begin, once there are any
-constinit std::atomic<uint32_t> next = 0;      // number of the next one to try, modulo kMaxBlocks
+constinit std::atomic<char*> place = nullptr;  // of all of them, once it is there
+constinit std::atomic<uint32_t> turn = 0;
 
-char* make_addresses() {
+char* make_place() {
   bool clean = false;
   Granule* head = take_span_run(kGranules, 1, kBytes, &clean);
   if (head == nullptr) return nullptr;
   char* made = start_of(head);
   head->span.asked = 0;
-  if (!clean) os::purge(made, kBytes);  // what it holds will not be read
+  if (!clean) os::purge(made, kBytes);  // nobody will read it
   os::forbid(made, kBytes);
-  char* made_by_other = nullptr;
-  if (first.compare_exchange_strong(made_by_other, made, std::memory_order_acq_rel)) {
+  char* there = nullptr;
+  if (place.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
     std::atomic_ref<Kind>(head->kind).store(Kind::kNoBytes, std::memory_order_relaxed);
     return made;
   }
   if (os::commit(made, kBytes)) give_span_run(head, clean);
-  return made_by_other;
+  return there;
 }
 
 void count(ptrdiff_t change) {
-  std::atomic_ref<size_t>(granule_of(first.load(std::memory_order_relaxed))->span.asked)
+  std::atomic_ref<size_t>(granule_of(place.load(std::memory_order_relaxed))->span.asked)
       .fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
 }
 
@@ -51,11 +51,11 @@ std::atomic_ref<uint8_t> state(const void* block) { return std::atomic_ref<uint8
 }  // namespace
 
 void* allocate_empty() {
-  char* start = first.load(std::memory_order_acquire);
-  if (start == nullptr) start = make_addresses();
+  char* start = place.load(std::memory_order_acquire);
+  if (start == nullptr) start = make_place();
   if (start == nullptr) return nullptr;
-  for (uint32_t i = 0; i < kTries; ++i) {
-    char* block = start + size_t{next.fetch_add(1, std::memory_order_relaxed) % kMaxBlocks} * kMinAlignment;
+  for (uint32_t i = 0; i < kLook; ++i) {
+    char* block = start + size_t{turn.fetch_add(1, std::memory_order_relaxed) % kMost} * kMinAlignment;
     if (state(block).exchange(1, std::memory_order_relaxed) != 0) continue;
     count(1);
     return block;
@@ -64,7 +64,7 @@ void* allocate_empty() {
 }
 
 bool is_empty_block(const void* address) {
-  const char* start = first.load(std::memory_order_acquire);
+  const char* start = place.load(std::memory_order_acquire);
   return start != nullptr && static_cast<size_t>(static_cast<const char*>(address) - start) < kBytes;
 }
 

@@ -21,7 +21,7 @@ constinit os::Lock waiting_spans_lock;
 
 namespace {
 
-constexpr size_t kCheckedBytes = 1024;
+constexpr size_t kLookedAt = 1024;
 
 // What the program may use, and the canary.
 size_t open_bytes(const Granule* head) { return size_t{head->length} * kGranule; }
@@ -57,26 +57,26 @@ void check_canary(const Granule* head) {
   if (has_canary(head) && !canary_stands(start, head->span.asked)) die(kWrittenBehind, start);
 }
 
-// Freed spans, the oldest first.
-template <uint32_t max_spans, size_t max_bytes>
-class SpanQuarantine {
+// Spans that are freed, in the order in which they were.
+template <uint32_t most, size_t most_bytes>
+class Waiting {
  public:
-  // Calls leaves(head) for each that has to leave for this one.
+  // Calls leaves(head) for each that has to go for it.
   template <class Leaves>
   void put(Granule* head, Leaves leaves) {
     bytes_ += open_bytes(head);
-    while (count_ == max_spans || (bytes_ > max_bytes && count_ > 0)) {
+    while (count_ == most || (bytes_ > most_bytes && count_ > 0)) {
       if (Granule* oldest = take_at(0)) leaves(oldest);
-      first_ = (first_ + 1) % max_spans;
+      first_ = (first_ + 1) % most;
       --count_;
     }
-    slot(count_++) = head;
+    place(count_++) = head;
   }
 
-  // One of that length among the older half; nullptr where there is none.
+  // One of that length that has waited for long enough: while half of those that are here came.
   Granule* take(uint32_t length) {
     for (uint32_t i = 0; i < count_ / 2; ++i) {
-      if (slot(i) != nullptr && slot(i)->length == length) return take_at(i);
+      if (place(i) != nullptr && place(i)->length == length) return take_at(i);
     }
     return nullptr;
   }
@@ -90,25 +90,25 @@ class SpanQuarantine {
   }
 
  private:
-  Granule*& slot(uint32_t i) { return slots_[(first_ + i) % max_spans]; }
+  Granule*& place(uint32_t i) { return places_[(first_ + i) % most]; }
   Granule* take_at(uint32_t i) {
-    Granule* head = std::exchange(slot(i), nullptr);
+    Granule* head = std::exchange(place(i), nullptr);
     if (head != nullptr) bytes_ -= open_bytes(head);
     return head;
   }
 
-  Granule* slots_[max_spans] = {};
+  Granule* places_[most] = {};
   uint32_t first_ = 0;
-  uint32_t count_ = 0;  // slots from the first to the last, those included whose span has been taken
+  uint32_t count_ = 0;  // from the first to the last, those that were taken out of turn included
   size_t bytes_ = 0;
 };
 
 // Under the lock.
-constinit SpanQuarantine<128, size_t{4} << 20> zeroed;
-constinit SpanQuarantine<64, SIZE_MAX> unreadable;
+constinit Waiting<128, size_t{4} << 20> zeroed;
+constinit Waiting<64, SIZE_MAX> unreadable;
 
-// Spans that have left the quarantine `zeroed`, by length. They keep their guards, since making guards takes longer
-// than all else; and their memory, as far as the rule for dirty memory allows (core/commitment.h, growth).
+// Zeroed ones that have waited for long enough and keep their guards, as making those again takes longer than all else.
+// They keep their memory as far as the growth of the heap allows (core/commitment.h).
 class Ready {
  public:
   Granule* take(uint32_t length) {
@@ -141,12 +141,12 @@ class Ready {
 };
 constinit Ready ready;
 
-// Of a span that is taken out: it must still be freed.
-void end_quarantine(Granule* head, Kind kind) {
+// One that has waited is nobody's.
+void end_waiting(Granule* head, Kind kind) {
   if (std::atomic_ref<Kind>(head->kind).exchange(kind) != Kind::kSpanWaits) die(kFreedTwice, start_of(head));
 }
 
-// Makes the span's whole range readable and writable again. False where the system refuses.
+// All of what the span was made of can be read and written again, or false.
 bool remove_guards(const Granule* head) {
   const os::GuardKind* kind = head->span.guards;
   for (const Range guard : {before(head), behind(head)}) {
@@ -156,21 +156,21 @@ bool remove_guards(const Granule* head) {
   return os::commit(range.start, range.bytes);
 }
 
-// To the arena. `purged`: what is between the guards is not resident.
-void give_to_arena(Granule* head, bool purged) {
+// To the arena. `purged`: what is between the guards holds no memory.
+void give_back(Granule* head, bool purged) {
   const Range range = whole(head);
-  end_quarantine(head, Kind::kSpan);
-  // Where the system refused a guard, the program may have written there.
+  end_waiting(head, Kind::kSpan);
+  // Where the system had refused a guard, its place may have been written to.
   const bool clean = purged && (is_guarded(head) || os::purge(range.start, range.bytes));
-  if (!has_guards(head) || remove_guards(head)) give_span_run(head, clean);  // else it is lost
+  if (!has_guards(head) || remove_guards(head)) give_span_run(head, clean);  // else it stays out of use
 }
 void let_go(Granule* head) {
   const bool discarded = !is_zeroed(head);
-  if (discarded) os::advise_as_mapped(start_of(head), open_bytes(head));  // as what is around it: one mapping again
-  give_to_arena(head, discarded);
+  if (discarded) os::advise_as_mapped(start_of(head), open_bytes(head));  // as around it: one mapping again
+  give_back(head, discarded);
 }
 
-Granule* take_freed(uint32_t length) {
+Granule* take_waiting(uint32_t length) {
   const bool small = length * kGranule <= kZeroedSpan;
   Granule* head;
   {
@@ -184,15 +184,15 @@ Granule* take_freed(uint32_t length) {
     let_go(head);
     return nullptr;
   }
-  end_quarantine(head, Kind::kSpan);
-  const char* const end = start + (small ? kCheckedBytes : 0);
+  end_waiting(head, Kind::kSpan);
+  const char* const end = start + (small ? kLookedAt : 0);
   if (std::any_of(start, const_cast<char*>(end), [](char c) { return c != 0; })) die(kWrittenAfterFree, start);
   return head;
 }
 
-void warn_of_missing_guards() {
-  static constinit std::atomic<bool> warned = false;
-  if (!os::options.verbose || warned.exchange(true, std::memory_order_relaxed)) return;
+void tell_that_guards_are_short() {
+  static constinit std::atomic<bool> told = false;
+  if (!os::options.verbose || told.exchange(true, std::memory_order_relaxed)) return;
   os::warn("no mappings left for guards (vm.max_map_count): large blocks have gaps in their place");
 }
 
@@ -205,7 +205,7 @@ Granule* make(uint32_t length, uint32_t alignment) {
   if (has_guards(head)) {
     os::GuardKind* kind = head->span.guards;
     for (const Range guard : {before(head), behind(head)}) *kind++ = os::add_guard(guard.start, guard.bytes, zero);
-    if (!is_guarded(head)) warn_of_missing_guards();
+    if (!is_guarded(head)) tell_that_guards_are_short();
   }
   return head;
 }
@@ -217,7 +217,7 @@ void* allocate_span(size_t bytes, size_t alignment) {
   const size_t alignment_granules = std::max<size_t>(alignment >> kGranuleShift, 1);
   if (open + 2 * alignment_granules + 1 > kLongestRun) return nullptr;
   const uint32_t length = static_cast<uint32_t>(open);
-  Granule* head = alignment_granules == 1 ? take_freed(length) : nullptr;
+  Granule* head = alignment_granules == 1 ? take_waiting(length) : nullptr;
   if (head == nullptr) head = make(length, static_cast<uint32_t>(alignment_granules));
   if (head == nullptr && let_go_of_spans()) head = make(length, static_cast<uint32_t>(alignment_granules));
   if (head == nullptr) return nullptr;
@@ -234,9 +234,8 @@ void free_span(Granule* head) {
   if (small) {
     memset(start, 0, std::min(head->span.asked + kCanaryBytes, open));
   } else if (!has_guards(head) || !os::discard(start, open)) {
-    // No mapping is left for what is unreadable, or writable memory is limited, so that it might not become readable
-    // again: it goes back to the arena at once.
-    return give_to_arena(head, os::purge(start, open));
+    // No mapping is left, or what is unreadable might not be to be had again: it goes back at once.
+    return give_back(head, os::purge(start, open));
   }
   Granule* gone = nullptr;  // linked by `next`
   {

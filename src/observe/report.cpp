@@ -87,13 +87,13 @@ Statistics gather() {
   stats.slab_refills = counts.refills;
   stats.remote_batches = counts.remote_batches;
   stats.support_cpu_us = counts.support_cpu_us;
-  // All with the lock held once: memory freed in between would be counted as in use and as free.
+  // All under one hold of the lock: what is freed between two would be counted as in use and as free.
   os::Guard guard(arena_lock);
   walk_locked(add_region, &stats);
   for (const Granule* run = commitment.oldest; run != nullptr; run = run->age.newer) ++stats.free_pieces;
-  const size_t outside_arenas = commitment.beside.load(std::memory_order_relaxed);
-  stats.reserved = stats.committed = commitment.committed + outside_arenas;
-  stats.metadata = commitment.metadata + outside_arenas;
+  const size_t beside = commitment.beside.load(std::memory_order_relaxed);
+  stats.reserved = stats.committed = commitment.committed + beside;
+  stats.metadata = commitment.metadata + beside;
   stats.dirty = commitment.dirty;
   stats.peak_in_use = commitment.peak;
   stats.purged_total = commitment.purged_total;

@@ -9,8 +9,8 @@ namespace annex::observe {
 
 namespace {
 
-// Reads counts that their slab's owner may be changing. The caller is promised no more than a snapshot, so this is the
-// one place that reads without synchronization.
+// Reads counts that their slab's owner may be changing: a snapshot is what the caller is promised, so this is the one
+// place that looks without synchronizing.
 [[gnu::no_sanitize_thread]] annex_region describe(const Arena& arena, const Granule* head, uint32_t* granules) {
   annex_region region = {};
   region.start = arena.start_of(head);
@@ -20,7 +20,8 @@ namespace {
       region.kind = ANNEX_REGION_SLAB;
       region.block_size = block_size(head->size_class);
       region.blocks = slab_capacity(head->size_class);
-      // As used_of, but not watched by the sanitizer. Between the owner's two stores the sum may be wrong.
+      // As used_of, which the sanitizer watches. While its owner changes the one and then the other, the sum is
+      // neither's.
       region.used = std::min<size_t>(static_cast<uint16_t>(head->used_after + head->countdown), region.blocks);
       break;
     case Kind::kNoBytes:

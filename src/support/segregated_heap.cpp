@@ -14,7 +14,7 @@ namespace annex::support {
 
 namespace {
 
-// Sets the bits of fresh blocks: at least `wanted`, if there are so many.
+// Sets the bits of fresh blocks, of at least so many where there are.
 void carve(Granule* slab, uint32_t wanted) {
   uint64_t* const words = slab->bitmap;
   const uint32_t left = slab_capacity(slab->size_class) - slab->carved;
@@ -83,8 +83,8 @@ Granule* SegregatedHeap::provide(SizeClass c, uint32_t wanted) {
   return slab;
 }
 
-// Takes up to `most` free blocks: those in the first word of the slab's bitmap that has any (there is one), and from
-// the next word on as many as follow each other.
+// Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
+// side by side: up to `most`.
 Batch SegregatedHeap::take_bits(Granule* slab, uint32_t most) {
   uint64_t* const words = slab->bitmap;
   uint32_t at = first_word(slab);
@@ -114,23 +114,23 @@ void* SegregatedHeap::take_or_carve(SizeClass c) {
   return slab != nullptr ? take_bit(slab) : nullptr;
 }
 
-// So many blocks of the slab have been put back.
-[[gnu::always_inline]] inline void SegregatedHeap::count_freed(Granule* slab, uint32_t freed) {
-  const uint32_t out = slab->countdown - freed;
+// So many blocks of the slab have come back.
+[[gnu::always_inline]] inline void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
+  const uint32_t out = slab->countdown - came_back;
   slab->countdown = static_cast<uint16_t>(out);
   const uint32_t free = slab_capacity(slab->size_class) - out;
   if (slab->state == SlabState::kFull && free < fair_share(slab_capacity(slab->size_class))) return;
   if (life_.came_back(slab, out)) drop(slab);
 }
 
-// Puts back as many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often
-// come together: what concerns the slab is done once for all of them.
+// As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
+// together: what concerns the slab is done once for all of them.
 [[gnu::always_inline]] inline uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
   const uint32_t taken =
       slab_magic(slab->size_class) != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
   if (taken == 0) [[unlikely]]  // the caller has seen that it is the slab's
     die(kIntoABlock, blocks[0]);
-  count_freed(slab, taken);
+  settle(slab, taken);
   return taken;
 }
 
@@ -154,7 +154,7 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
       ++i;
     } else {
       hold(head->heap);
-      // A block alone, as among blocks that were freed in no order: put_many would cost more.
+      // Blocks that were freed here and there: what is made for many costs more than the one.
       const bool alone = i + 1 == count || !in_one_granule(blocks[i], blocks[i + 1]);
       i += alone ? head->heap->put(head, blocks + i, 1) : head->heap->put_many(head, blocks + i, count - i);
     }
@@ -178,7 +178,7 @@ bool SegregatedHeap::put_one(void* block) {
   if (slab->state == SlabState::kCurrent) [[likely]] {
     --slab->countdown;
   } else {
-    count_freed(slab, 1);
+    settle(slab, 1);
   }
   return true;
 }

@@ -5,8 +5,8 @@
 // a time, then a new slab. Blocks leave in batches and in order of address. A block that is put back twice is found
 // here: its bit is set already.
 //
-// In a slab's Granule: `heap` is the heap, `countdown` the number of blocks that are out (not in the heap),
-// `used_after` is 0, `first_word` says where to look for bits.
+// In a slab's Granule: `heap` is the heap, `countdown` the number of blocks that are out, `used_after` is 0,
+// `first_word` says where to look for bits.
 //
 // Each program thread has one (in its Client), so that what one thread gets shares no cache line with what another
 // gets; all are the support core's to run. Synchronization: each has a lock, held by the support thread or by a program
@@ -78,7 +78,7 @@ class SegregatedHeap {
   Granule* new_slab(SizeClass c);
   uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
   uint32_t put_many(Granule* slab, void* const* blocks, uint32_t count);
-  void count_freed(Granule* slab, uint32_t freed);
+  void settle(Granule* slab, uint32_t came_back);
   void drop(Granule* slab);
 
   SlabLife<Bits> life_;

@@ -75,20 +75,20 @@ os::MapResult SideTables::commit(const Arena& arena, size_t end) {
 os::MapResult commit(const Arena& arena, size_t end) { return side_tables[&arena - arenas].commit(arena, end); }
 
 void register_slab(Granule* slab) {
-  const auto [tables, granule] = place_of(slab);
+  const auto [book, granule] = place_of(slab);
   const uint32_t granules = slab_granules(slab->size_class);
-  slab->bitmap = tables->bitmap(granule);
+  slab->bitmap = book->bitmap(granule);
   memset(slab->bitmap, 0, (slab_capacity(slab->size_class) + 63) / 64 * sizeof(uint64_t));
   // The highest bit is set, so that no mark is an address: those have 47 bits.
   const uint64_t random = (os::mixed(slab->key) | 0x80000000) << 32;
   const uint64_t word = random | uint64_t{tag_of(slab->size_class)} << 16;
-  for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(tables->map() + granule + i, word, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(book->map() + granule + i, word, __ATOMIC_RELAXED);
 }
 
 void unregister_slab(Granule* slab) {
-  const auto [tables, granule] = place_of(slab);
+  const auto [book, granule] = place_of(slab);
   for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
-    __atomic_store_n(tables->map() + granule + i, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(book->map() + granule + i, 0, __ATOMIC_RELAXED);
   }
 }
 

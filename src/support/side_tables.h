@@ -86,9 +86,9 @@ uint32_t give_out(const Batch& part, SizeClass c, void** out);
 // For core/arena.h's commit_side_tables.
 os::MapResult commit(const Arena& arena, size_t end);
 
-// Enters a new slab into the tables, its bitmap empty, and writes into its granule where the bitmap is.
+// Enters a new slab into the tables, its bitmap empty, and notes in its granule where that is.
 void register_slab(Granule* slab);
-// The slab is about to be given back.
+// The slab is about to be let go.
 void unregister_slab(Granule* slab);
 
 // For the fast paths: the first arena as far as its map reaches, and the largest request that they serve. Alone on its
