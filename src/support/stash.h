@@ -44,8 +44,8 @@ class Stash {
     const uint32_t there = put_[c] - oldest_[c];
     return there == 0 || empty(c, oldest_[c] + there / 4);
   }
-  // Counts the blocks that are there.
-  uint32_t count(SizeClass c) {
+  // How many blocks are there: counts again.
+  uint32_t held(SizeClass c) {
     for (; oldest_[c] != put_[c] && empty(c, oldest_[c]); ++oldest_[c]) {
       held_[c] -= counts_[c][oldest_[c] % kStashSlots];
     }

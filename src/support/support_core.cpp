@@ -45,7 +45,7 @@ bool fill(Client* client) {
   for (SizeClass c = 0; c < kClasses && filled_up < kFill; ++c) {
     uint32_t target = client->target[c];
     if (target == 0 || !client->stash.needs_refill(c)) continue;
-    uint32_t held = client->stash.count(c);
+    uint32_t held = client->stash.held(c);
     if (held == 0) client->target[c] = static_cast<uint16_t>(target = std::min(2 * target, target_limit(client, c)));
     while (held < target && !client->stash.full(c)) {
       const Batch batch = client->heap.take(c, largest_batch(c, target));

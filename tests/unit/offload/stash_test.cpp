@@ -18,7 +18,7 @@ TEST(Stash, HandsOverEachHandfulOnce) {
   constexpr uint64_t kHandfuls = 200000;
   std::thread filler([&] {
     for (uint64_t next = 0; next < kHandfuls;) {
-      stash->count(3);
+      stash->held(3);
       if (!stash->full(3)) {
         stash->put(3, batch(next++));
       } else {
@@ -37,24 +37,24 @@ TEST(Stash, HandsOverEachHandfulOnce) {
     ++expected;
   }
   filler.join();
-  EXPECT_EQ(stash->count(3), 0u);
+  EXPECT_EQ(stash->held(3), 0u);
   EXPECT_EQ(stash->take(4).mask, 0u);
 }
 
 TEST(Stash, KnowsWhatItHolds) {
   const auto stash = std::make_unique<Stash>();
   for (uint64_t round = 0; round < 100; ++round) {
-    EXPECT_EQ(stash->count(5), 0u);
+    EXPECT_EQ(stash->held(5), 0u);
     EXPECT_TRUE(stash->needs_refill(5));
     for (uint32_t i = 0; i < 8; ++i) stash->put(5, {reinterpret_cast<char*>(4096), 1, i});
-    EXPECT_EQ(stash->count(5), 8 + 28u);
+    EXPECT_EQ(stash->held(5), 8 + 28u);
     EXPECT_FALSE(stash->needs_refill(5));
     EXPECT_EQ(stash->take(5).more, 0u);
     EXPECT_EQ(stash->take(5).more, 1u);
     EXPECT_FALSE(stash->needs_refill(5));
     EXPECT_EQ(stash->take(5).more, 2u);
     EXPECT_TRUE(stash->needs_refill(5));
-    EXPECT_EQ(stash->count(5), 5 + 25u);
+    EXPECT_EQ(stash->held(5), 5 + 25u);
     EXPECT_FALSE(stash->needs_refill(5));
     while (stash->take(5).mask != 0) {
     }
@@ -69,7 +69,7 @@ TEST(Stash, IsFullWithSoManyHandfuls) {
   }
   EXPECT_TRUE(stash->full(7));
   stash->take(7);
-  stash->count(7);
+  stash->held(7);
   EXPECT_FALSE(stash->full(7));
 }
 
