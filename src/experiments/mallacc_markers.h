@@ -1,7 +1,7 @@
 // Markers for the steps of an allocator that Mallacc speeds up, in C or C++, for our own sources (marked.h) and for
-// peers' (peers/recipes.py): they tell the simulator's malloc accelerator which step begins or ends, and with which values
-// (sim/decode/markers.h; what the unit makes of it: docs/hardware-mallacc.md). Each is, on a processor, a jump to the next
-// instruction and a nop.
+// peers' (peers/recipes.py): they tell the simulator's malloc accelerator which step begins or ends, and with which
+// values (sim/decode/markers.h; what the unit makes of it: docs/hardware-mallacc.md). Each is, on a processor, a jump
+// to the next instruction and a nop.
 //
 // A step begins with one marker and ends with another; what is left out of it ends with the one named _LEFT.
 //
@@ -26,9 +26,9 @@
 //
 // MALLACC_BEFORE(value) is no marker: the value is computed here, not in a step that follows and needs it.
 //
-// Arguments are variables of 4 or 8 bytes. What lies between a begin and its end is not timed where the unit does it: so it
-// must be that step and nothing else, which the clobbered memory helps with. A class is a number below 2^32 that means one
-// list of the running thread's.
+// Arguments are variables of 4 or 8 bytes. What lies between a begin and its end is not timed where the unit does it:
+// so it must be that step and nothing else, which the clobbered memory helps with. A class is a number below 2^32 that
+// means one list of the running thread's.
 #ifndef ANNEX_EXPERIMENTS_MALLACC_MARKERS_H
 #define ANNEX_EXPERIMENTS_MALLACC_MARKERS_H
 

@@ -19,7 +19,7 @@ namespace experiments {
 
 struct Segregated;  // experiments/segregated.h
 
-// --- channels, in the place of remote/channel.h's ByHeap ---------------------------------------------------------------
+// --- channels, in the place of remote/channel.h's ByHeap ------------------------------------------------------------
 
 // One compare-and-swap puts a batch to others of its slab (remote/batch.h), and a second one the slab to those of its
 // heap that have something, unless it is there.
@@ -32,7 +32,7 @@ struct BySlab {
   static void flush(To) {}
 };
 
-// --- in the place of remote/open_batches.h's OpenBatches --------------------------------------------------------------
+// --- in the place of remote/open_batches.h's OpenBatches ------------------------------------------------------------
 
 // Each block is a batch of its own: what batches are worth is the difference.
 struct Unbatched {
@@ -46,7 +46,7 @@ struct Unbatched {
   static void close_all(Close) {}
 };
 
-// --- parameters of OpenBatches ----------------------------------------------------------------------------------------
+// --- parameters of OpenBatches --------------------------------------------------------------------------------------
 
 struct LowBits {  // neighbouring slabs fall into neighbouring sets
   static constexpr size_t set_of(uint64_t number, size_t sets) { return number % sets; }
@@ -84,7 +84,7 @@ struct Random {
 
 }  // namespace experiments
 
-// --- flavours ---------------------------------------------------------------------------------------------------------
+// --- flavours -------------------------------------------------------------------------------------------------------
 
 namespace policy {
 

@@ -17,8 +17,8 @@ struct SealedWords;  // core/sealed_words.h
 
 namespace remote {
 class ByHeap;       // remote/channel.h
-struct Longest;     // remote/open_batches.h; the next two as well
-struct Multiplied;
+struct Longest;     // remote/open_batches.h
+struct Multiplied;  // the same, and so is the next
 template <size_t sets, size_t ways, class Eviction = Longest, class Hash = Multiplied>
 class OpenBatches;
 }  // namespace remote
@@ -50,7 +50,9 @@ struct Shared {
   using MallocSteps = PlainMallocSteps;
 
   // remote: how blocks are collected that belong to other threads' heaps, and how they get there.
-  using Batches = remote::OpenBatches<64, 2>;
+  static constexpr size_t kSets = 64;
+  static constexpr size_t kWays = 2;
+  using Batches = remote::OpenBatches<kSets, kWays>;
   using Channel = remote::ByHeap;
 
   // front: what a thread holds back of what it frees.

@@ -1,5 +1,6 @@
-// The steps of malloc that hardware may do in the processor's place (Mallacc): each is a function, so that an experiment
-// can mark for the simulator where it begins and ends (experiments/marked.h). Here they are no more than what they do.
+// The steps of malloc that hardware may do in the processor's place (Mallacc): each is a function, so that an
+// experiment can mark for the simulator where it begins and ends (experiments/marked.h). Here they are no more than
+// what they do.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ struct PlainMallocSteps {
     return find(bytes);
   }
 
-  // The first block of the class's list, taken out; nullptr where there is none. The next one, which next() says, begins
-  // to be fetched: its link may lie in the caches of another core (core/free_block.h: pop).
+  // The first block of the class's list, taken out; nullptr where there is none. The next one, which next() says,
+  // begins to be fetched: its link may lie in the caches of another core (core/free_block.h: pop).
   template <class SizeClass, class Block, class Next>
   [[gnu::always_inline]] static Block* pop(SizeClass, Block** list, Next next) {
     Block* const block = *list;

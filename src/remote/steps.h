@@ -1,6 +1,6 @@
 // The atomics and the lock of which message passing between heaps is made. Every access that two threads may race for
-// goes through these names and no other, so that a test can put another file in this one's place, whose names tell it of
-// each step before it is done, and try the steps of several threads in every order, on slabs of its own making
+// goes through these names and no other, so that a test can put another file in this one's place, whose names tell it
+// of each step before it is done, and try the steps of several threads in every order, on slabs of its own making
 // (tests/unit/remote/).
 #pragma once
 
