@@ -37,26 +37,24 @@ namespace policy {
 struct Shared {
   using Front = front::Shared;
 
-  // os: below which address chance may put something.
-  static constexpr uintptr_t kHighestPlace = uintptr_t{127} << 40;
+  // os
+  static constexpr uintptr_t kHighestPlace = uintptr_t{127} << 40;  // below which chance may put something
 
-  // core: whether chance decides where things lie (core/chance.h), with some granules left out, and how many blocks
-  // that follow each other it mixes, a power of two up to 16; how the words of a free block are written; how malloc
-  // takes one.
-  static constexpr bool kByChance = false;
-  static constexpr bool kGuards = false;
-  static constexpr uint32_t kShuffled = 16;
-  using FreeWords = PlainWords;
-  using MallocSteps = PlainMallocSteps;
+  // core
+  static constexpr bool kByChance = false;   // whether chance decides where things lie (core/chance.h)
+  static constexpr bool kGuards = false;     // whether some granules are left out, which can't be read or written
+  static constexpr uint32_t kShuffled = 16;  // so many fresh blocks of a slab in random order; a power of two up to 16
+  using FreeWords = PlainWords;              // how the words of a free block are written
+  using MallocSteps = PlainMallocSteps;      // how malloc takes a block from its list
 
-  // remote: how blocks are collected that belong to other threads' heaps, and how they get there.
+  // remote: blocks of other threads' heaps
   static constexpr size_t kSets = 64;
   static constexpr size_t kWays = 2;
-  using Batches = remote::OpenBatches<kSets, kWays>;
-  using Channel = remote::ByHeap;
+  using Batches = remote::OpenBatches<kSets, kWays>;  // how they are collected
+  using Channel = remote::ByHeap;                     // how they get there
 
-  // front: what a thread holds back of what it frees.
-  using Held = front::HoldsNothing;
+  // front
+  using Held = front::HoldsNothing;  // what a thread holds back of what it frees
 };
 
 struct Solo : Shared {
@@ -74,7 +72,7 @@ struct Hardened : Shared {
   using FreeWords = SealedWords;
   using Held = front::FreedBlocks;
 
-  // harden: its measures; docs/hardened.md has what each costs.
+  // harden: docs/hardened.md has what each costs
   static constexpr bool kCanaries = true;
   static constexpr bool kZeroing = true;  // of what is freed
   static constexpr bool kChecks = true;   // that it is still zero when it is handed out
