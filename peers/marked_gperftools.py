@@ -1,4 +1,6 @@
-"""gperftools' TCMalloc with markers for the steps that Mallacc speeds up (src/os/mallacc_markers.h), and with sampling.
+"""gperftools' TCMalloc with sampling, and with markers for the steps that Mallacc speeds up.
+
+The markers are those of src/experiments/mallacc_markers.h.
 
 Each change is a place in upstream's source, found by a line or two of it, and what stands there instead. Upstream's
 tcmalloc_minimal is compiled without the counter for samples, which its full library and Mallacc's TCMalloc have; here
@@ -11,14 +13,14 @@ from pathlib import Path
 
 import steps
 
-MARKERS = Path(__file__).resolve().parent.parent / "src" / "os" / "mallacc_markers.h"
+MARKERS = Path(__file__).resolve().parent.parent / "src" / "experiments" / "mallacc_markers.h"
 
 CHANGES = {
     "CMakeLists.txt": [
         ("add_compile_definitions(NO_TCMALLOC_SAMPLES)", ""),
         (
             "target_compile_definitions(tcmalloc_minimal PRIVATE NO_TCMALLOC_SAMPLES NO_HEAP_CHECK)",
-            "target_compile_definitions(tcmalloc_minimal PRIVATE NO_HEAP_CHECK ANNEX_MARKED)\n"
+            "target_compile_definitions(tcmalloc_minimal PRIVATE NO_HEAP_CHECK)\n"
             "target_sources(tcmalloc_minimal PRIVATE src/malloc_backtrace.cc src/stacktrace.cc\n"
             "  src/base/elf_mem_image.cc src/base/vdso_support.cc)",
         ),

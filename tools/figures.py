@@ -16,6 +16,7 @@ from truth import PARTS, WORDS, Truth, Unknown, kib, size
 
 GRANULE, SIZES, HEAP_SLAB = "src/core/granule.h", "src/core/size_class.h", "src/core/slab.h"
 COMMITMENT, AHEAD = "src/core/commitment.cpp", "src/core/fault_ahead.cpp"
+POLICY = "src/policy/flavours.h"
 BATCHES, CHANNEL, INBOX = "src/remote/open_batches.h", "src/remote/channel.h", "src/remote/inbox.h"
 READY_BATCH, MAGAZINE, STASH = "src/support/batch.h", "src/support/magazine.h", "src/support/stash.h"
 PLACEMENT, THREAD, CORE = "src/support/placement.cpp", "src/support/support_thread.cpp", "src/support/support_core.cpp"
@@ -117,7 +118,7 @@ FIGURES = [
     (
         "docs/architecture.md",
         "There are {} of them",
-        lambda t: t.constant(BATCHES, "kSets") * t.constant(BATCHES, "kWays"),
+        lambda t: t.constant(POLICY, "kSets") * t.constant(POLICY, "kWays"),
     ),
     ("docs/architecture.md", "when it holds {}, or when B ends", lambda t: size(t.constant(BATCHES, "kBatchBytes"))),
     ("docs/architecture.md", "When B holds {} of such messages", lambda t: size(t.constant(CHANNEL, "kBudget"))),

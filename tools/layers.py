@@ -30,6 +30,7 @@ TREES = (
         "src",
         ("src", "include"),
         (
+            ("experiments",),
             ("entry",),
             ("observe",),
             ("annex",),
@@ -37,6 +38,7 @@ TREES = (
             ("remote", "support", "harden", "sample"),
             ("core",),
             ("os",),
+            ("policy",),
         ),
         ("docs/architecture.md", r"^\| \w+ \| `src/(\w+)` \|", True),
     ),

@@ -52,7 +52,7 @@ STEPS_OF = {
     ),
 }
 LADDER = ("annex", *STEPS_OF, "annex-offload")
-# Annex with other caches of open batches (src/experiments.cmake): targets annex-batches-...-shared.
+# Annex with other caches of open batches (src/experiments/experiments.cmake): targets annex-batches-...-shared.
 OPEN_BATCHES_OF = {
     f"annex-batches-{cache}": Variant(f"annex-batches-{cache}", {}, f"Annex with another cache of open batches: {what}")
     for cache, what in {
@@ -66,7 +66,8 @@ OPEN_BATCHES_OF = {
         "low-bits": "a slab's set is its number modulo 64",
     }.items()
 }
-# The hardened build with one measure left out (src/experiments.cmake): targets annex-hardened-without-...-shared.
+# The hardened build with one measure left out (src/experiments/experiments.cmake): targets
+# annex-hardened-without-...-shared.
 HARDENED_WITHOUT_OF = {
     f"annex-hardened-without-{measure}": Variant(
         f"annex-hardened-without-{measure}", {}, f"hardened Annex without {what}"

@@ -10,7 +10,7 @@ from annex_lab import paths
 from annex_lab.sim import machines, run, suited
 from annex_lab.sim.asked import Asked, Failed, ready
 
-MARKERS = f'#define ANNEX_MARKED\n#include "{paths.ROOT}/src/os/mallacc_markers.h"\n'
+MARKERS = f'#include "{paths.ROOT}/src/experiments/mallacc_markers.h"\n'
 PLAIN = "#include <stddef.h>\nvoid* malloc(size_t n) { return 0; }\nvoid free(void* p) {}\n"
 # As Annex is marked, which has no list to push to, and takes no samples.
 SIZE_AND_POP = """

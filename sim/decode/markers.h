@@ -1,6 +1,6 @@
 // Markers: how the source of an allocator tells a hardware unit what it is about to do (Mallacc 5: "special x86 marker
-// instructions"), and how a program says what a simulation is about. They are what src/os/mallacc_markers.h and
-// include/annex/region.h, which such sources include, put into the program:
+// instructions"), and how a program says what a simulation is about. They are what src/experiments/mallacc_markers.h
+// and include/annex/region.h, which such sources include, put into the program:
 //
 //   eb 00                      jmp to the next instruction: QEMU begins a new block there
 //   (4x) 0f 1f 84 xx imm32     nop disp32(first, second): disp32 names the marker, its address registers have the
@@ -17,7 +17,7 @@
 
 namespace annex::sim {
 
-// The numbers are those of src/os/mallacc_markers.h, and the last two of include/annex/region.h.
+// The numbers are those of src/experiments/mallacc_markers.h, and the last two of include/annex/region.h.
 enum class MarkerKind : uint8_t {
   kNone,
   kSizeBegin,    // size: its class is to be found

@@ -8,28 +8,22 @@
 
 #include "core/free_block.h"
 #include "core/size_class.h"
-#ifdef ANNEX_MARKED
-#include "core/marked.h"
-#endif
+#include "policy/policy.h"
 
 namespace annex {
 
 // `lists` by class. slow(bytes) where the class's list is empty, or there is no class.
 template <void* slow(size_t)>
 [[gnu::always_inline]] inline void* allocate_from(Block* (&lists)[kClasses], size_t bytes) {
-#ifdef ANNEX_MARKED
-  return bytes <= kTableMax ? allocate_marked<slow>(lists, bytes) : slow(bytes);
-#endif
+  using Steps = Policy::MallocSteps;
   if (bytes <= kTableMax) [[likely]] {
-    const SizeClass c = class_of_tiny(bytes);
-    Block* block = lists[c];
+    const auto c = Steps::size_class(bytes, class_of_tiny);
+    Block* const block = Steps::pop(c, &lists[c], next_of);
     if (block == nullptr) [[unlikely]]
       return slow(bytes);
-    lists[c] = next_of(block);
-    __builtin_prefetch(lists[c]);  // as pop() does
     return unmarked(block);
   }
-  if (bytes <= kMaxSmall) {
+  if (bytes <= kMaxSmall && !Steps::kTinyOnly) {
     const SizeClass c = class_by_bits(bytes);
     if (lists[c] != nullptr) return pop(&lists[c]);
   }

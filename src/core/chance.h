@@ -9,21 +9,13 @@
 #include <cstdint>
 
 #include "os/random.h"
+#include "policy/policy.h"
 
 namespace annex {
 
-#ifndef ANNEX_BY_CHANCE
-#define ANNEX_BY_CHANCE false
-#endif
-inline constexpr bool kByChance = ANNEX_BY_CHANCE;
-#ifndef ANNEX_SHUFFLED
-#define ANNEX_SHUFFLED 16
-#endif
-inline constexpr uint32_t kShuffled = ANNEX_SHUFFLED;
-#ifndef ANNEX_GUARDS
-#define ANNEX_GUARDS ANNEX_BY_CHANCE
-#endif
-inline constexpr bool kGuards = ANNEX_GUARDS;
+inline constexpr bool kByChance = Policy::kByChance;
+inline constexpr bool kGuards = Policy::kGuards;
+inline constexpr uint32_t kShuffled = Policy::kShuffled;
 
 // Random numbers for places: fast, and not to be told from a few of them. Synchronization: its owner's.
 class Chance {

@@ -1,6 +1,6 @@
 // Free blocks: each leads to the next one of its list, and says that it is free. Whatever touches their words does it
-// through these functions. How the words are written is the build's choice: plainly (plain_words.h), or so that a
-// change to them is noticed (sealed_words.h).
+// through these functions. How the words are written is the policy's choice: plainly (plain_words.h), or so that
+// a change to them is noticed (sealed_words.h).
 //
 // Synchronization: a free block belongs to whoever holds its list.
 #pragma once
@@ -8,15 +8,13 @@
 #include <cstdint>
 
 #include "core/granule.h"
-#ifndef ANNEX_FREE_WORDS
-#define ANNEX_FREE_WORDS PlainWords
-#define ANNEX_FREE_WORDS_HEADER "core/plain_words.h"
-#endif
-#include ANNEX_FREE_WORDS_HEADER
+#include "core/plain_words.h"
+#include "core/sealed_words.h"
+#include "policy/policy.h"
 
 namespace annex {
 
-using FreeWords = ANNEX_FREE_WORDS;
+using FreeWords = Policy::FreeWords;
 
 // What the first block of a list leads to: another block, or what a message says (remote/message.h).
 inline uint64_t word_of(const Block* block) { return FreeWords::word(block); }

@@ -9,8 +9,8 @@
 #include "core/commitment.h"
 #include "core/die.h"
 #include "core/runs.h"
-#include "os/mallacc_markers.h"
 #include "os/random.h"
+#include "policy/policy.h"
 
 namespace annex {
 
@@ -155,7 +155,7 @@ void Heap::flush() {
     Granule* slab = life_.current(c);
     if (slab == nullptr) continue;
     uint32_t used = used_of(slab);
-    MALLACC_DROP(uint32_t{c});
+    Policy::MallocSteps::drop(c);
     Block*& list = list_of(c);
     while (Block* block = list) {
       list = next_of(block);

@@ -1,5 +1,5 @@
-// What a front end is: the door that a library is built with, one of the flavours (shared.h, solo.h, offload.h). Which
-// one is chosen when the library is compiled (front.h), so that nothing is decided at run time.
+// What a front end is: the door that a library is built with, one of the flavours (shared.h, solo.h, offload.h,
+// hardened.h). Which one is chosen when the library is compiled (front.h), so that nothing is decided at run time.
 //
 // Synchronization: any thread may call any of these at any time, but where something else is said.
 #pragma once

@@ -15,7 +15,6 @@
 #include "harden/empty_blocks.h"
 #include "harden/guarded_span.h"
 #include "harden/live_blocks.h"
-#include "harden/measures.h"
 #include "harden/tags.h"
 #include "os/fork.h"
 #include "os/options.h"
@@ -51,7 +50,7 @@ void prepare() {
 
 // How much of a freed block of so many bytes is zeroed.
 size_t zeroed_of(size_t bytes) {
-  if (!kZeroes) return sizeof(Block);
+  if (!Policy::kZeroing) return sizeof(Block);
   return os::options.zero_freed || bytes <= kTinyBlock ? bytes : kLookedAt;
 }
 
@@ -167,7 +166,7 @@ void hardened::leave(void* block) {
 }
 
 void hardened::hold_back(SizeClass c, void* block) {
-  if (!kHasQuarantine) return leave_quickly(block);
+  if (!Policy::kQuarantine) return leave_quickly(block);
   Quarantine* const held = quarantine();
   if (held == nullptr) return leave(block);
   void* const leaves = held->exchange(block, block_size(c));
@@ -207,7 +206,7 @@ void Hardened::check_alignment(const void* pointer, size_t alignment) noexcept {
 // Every block is all zeros, but for the canary; not all of a larger one has been looked at.
 void* Hardened::allocate_zeroed(size_t bytes) {
   void* block = allocate(bytes);
-  const bool known = kZeroes && (bytes <= kTiny || bytes > kZeroedSpan);
+  const bool known = Policy::kZeroing && (bytes <= kTiny || bytes > kZeroedSpan);
   return block == nullptr || known ? block : memset(block, 0, bytes);
 }
 
@@ -258,8 +257,6 @@ size_t Hardened::give_back() {
   return bytes;
 }
 
-HeapCounts Hardened::count_heaps() { return Shared::count_heaps(); }
-
 void Hardened::start() {
   prepare();
   Shared::start();
@@ -269,6 +266,5 @@ void Hardened::hold_locks_for_fork() {
   Shared::hold_locks_for_fork();
   os::fork.hold(waiting_spans_lock);
 }
-void Hardened::after_fork_in_child() { Shared::after_fork_in_child(); }
 
 }  // namespace annex::front

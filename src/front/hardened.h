@@ -1,13 +1,12 @@
 // Hardened: the shared flavour for programs that may be attacked, or have bugs that must be found. Its heaps, batches
 // and fork are the shared flavour's (shared.h); what is different is done before and behind them:
 //
-//   small blocks   in use or not is known apart from the block; a canary stands behind what was asked for; freed ones
-//   are
-//                  zeroed, wait in the thread's quarantine, and must still be zero when they are handed out
-//   large blocks   between guard pages; freed ones are gone at once, and their addresses wait (harden/guarded_span.h)
-//   empty blocks   can't be read or written
-//   lists          encoded and checked (core/sealed_words.h)
-//   places         by chance (core/chance.h)
+//  - small blocks: in use or not is known apart from the block; a canary stands behind what was asked for; freed ones
+//    are zeroed, wait in the thread's quarantine, and must still be zero when they are handed out
+//  - large blocks: between guard pages; freed ones are gone at once, and their addresses wait (harden/guarded_span.h)
+//  - empty blocks: can't be read or written
+//  - lists: encoded and checked (core/sealed_words.h)
+//  - places: by chance (core/chance.h)
 //
 // What a check finds ends the process with one line. Sizes and alignments given to delete are checked as well.
 #pragma once
@@ -17,10 +16,11 @@
 #include "core/granule.h"
 #include "front/frontend.h"
 #include "front/hardened_paths.h"
+#include "front/shared.h"
 
 namespace annex::front {
 
-struct Hardened {
+struct Hardened : Shared {
   static constexpr char kName[] = "hardened";
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
@@ -44,10 +44,8 @@ struct Hardened {
   static bool resize(Granule* span, size_t bytes);
   static void* move(Granule* span, size_t bytes);
   static size_t give_back();
-  static HeapCounts count_heaps();
   static void start();
   static void hold_locks_for_fork();
-  static void after_fork_in_child();
 
   // In place, of a small block, where it has the room.
   static bool refit(void* block, size_t bytes);

@@ -13,9 +13,9 @@
 #include "front/shared.h"
 #include "harden/canary.h"
 #include "harden/live_blocks.h"
-#include "harden/measures.h"
 #include "harden/tags.h"
 #include "harden/zeros.h"
+#include "policy/policy.h"
 
 namespace annex::front::hardened {
 
@@ -24,6 +24,7 @@ using namespace harden;
 inline constexpr size_t kTinyBlock = 256;
 inline constexpr size_t kTiny = kTinyBlock - kCanaryBytes;
 inline constexpr size_t kMostBeside = kMaxSmall - kCanaryBytes;  // a small block's room
+inline constexpr bool kChecksZero = Policy::kZeroing && Policy::kChecks;
 
 // The slab in which an address lies, where it is one of one granule in the first arena; else nullptr, which says
 // nothing.
@@ -118,12 +119,12 @@ template <void elsewhere(void*, size_t)>
   if (!canary_stands(block, room)) [[unlikely]]
     die(kWrittenBehind, block);
   store(state, 0);
-  set_zero(block, kZeroes ? size : sizeof(Block));
+  set_zero(block, Policy::kZeroing ? size : sizeof(Block));
   // A thread without a heap has a quarantine that has not started.
   Quarantine& held = thread_heap->held;
   if (!held.has_started()) [[unlikely]]
     return hold_back(c, block);
-  void* const leaves = kHasQuarantine ? held.exchange_small(block) : block;
+  void* const leaves = Policy::kQuarantine ? held.exchange_small(block) : block;
   if (leaves != nullptr) leave_quickly(leaves);
 }
 

@@ -1,10 +1,8 @@
-// What a thread of the shared flavour holds back of what it has freed, before that goes the shared flavour's way: a
-// quarantine in the hardened build (freed_blocks.h), nothing in the others.
+// What a thread of the shared flavour holds back of what it has freed, before that goes the shared flavour's way: its
+// quarantine in the hardened build, nothing in the others.
 #pragma once
 
-#ifdef ANNEX_HELD
-#include ANNEX_HELD_HEADER
-#endif
+#include "harden/quarantine.h"
 
 namespace annex::front {
 
@@ -12,9 +10,8 @@ struct HoldsNothing {
   void flush() {}
 };
 
-#ifndef ANNEX_HELD
-#define ANNEX_HELD HoldsNothing
-#endif
-using Held = ANNEX_HELD;
+struct FreedBlocks : harden::Quarantine {
+  void flush();
+};
 
 }  // namespace annex::front

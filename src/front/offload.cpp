@@ -1,8 +1,6 @@
 // Offload: see offload.h.
 #include "front/offload.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -16,6 +14,7 @@
 #include "core/span.h"
 #include "front/request.h"
 #include "front/shared.h"
+#include "front/thread_exit.h"
 #include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
@@ -23,6 +22,7 @@
 #include "os/options.h"
 #include "support/cpu_pool.h"
 #include "support/placement.h"
+#include "support/protocol.h"
 #include "support/support_core.h"
 
 namespace annex::front {
@@ -35,40 +35,10 @@ using support::support_core;
 constinit support::Magazines no_magazines;
 constinit thread_local support::Magazines* thread_magazines = &no_magazines;
 
-std::atomic<Way> way{Way::kUndecided};
-
 namespace {
-
-// By the affinity mask alone: to read a cgroup's quota would cost every process. A protocol that was asked for is there
-// to be measured, on however few CPUs.
-[[gnu::noinline, gnu::cold]] void decide() {
-  os::read_options();  // not under the lock, as libc is asked
-  os::Guard guard(arena_lock);
-  if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
-  const bool shared = os::options.protocol == os::Protocol::kStash && os::allowed_cpus().count() < 2;
-  if (!shared) commit_side_tables = support::commit;
-  way.store(shared ? Way::kShared : Way::kOffload, std::memory_order_release);
-}
-
-// Asked first in whatever a front end does, but on the fast paths.
-bool as_shared() {
-  if (way.load(std::memory_order_acquire) == Way::kUndecided) [[unlikely]]
-    decide();
-  return known_as_shared();
-}
-
-// How long a program thread waits for an answer before it helps itself: some microseconds, in polls.
-constexpr uint32_t kPolls = 200;
-
-// Tells us when a thread ends. Made once, before the first thread gets a client.
-constinit pthread_key_t exit_key = 0;
-constinit bool exit_key_made = false;
-constinit os::Lock exit_key_lock;
 
 // The thread's client, whose magazines are its base; nullptr where it has none.
 Client* own_client() { return thread_magazines == &no_magazines ? nullptr : static_cast<Client*>(thread_magazines); }
-
-bool stashing() { return os::options.protocol == os::Protocol::kStash; }
 
 // --- a thread's client ----------------------------------------------------------------------------------------------
 
@@ -77,55 +47,27 @@ void leave_client(Client* client) {
   support_core.close(client);
 }
 
-// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
-void end_thread(void* client) {
-  thread_ends = true;
-  leave_client(static_cast<Client*>(client));
-}
-
-// Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
-bool make_exit_key() {
-  if (__atomic_load_n(&exit_key_made, __ATOMIC_ACQUIRE)) return true;
-  pthread_key_t key;  // made with no lock held: others may stand before the call, and allocate in it
-  const bool made = pthread_key_create(&key, end_thread) == 0;
-  os::Guard guard(exit_key_lock);
-  if (!exit_key_made && made) {
-    exit_key = key;
-    __atomic_store_n(&exit_key_made, true, __ATOMIC_RELEASE);
-  } else if (made) {
-    pthread_key_delete(key);  // another came first
-  }
-  return exit_key_made;
-}
+constinit ThreadExit<Client, leave_client> thread_exit;
 
 // Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted: then what
 // the thread allocates is the orphans'.
 bool start_thread() {
-  if (thread_ends || !set_up() || !make_exit_key()) return false;
+  if (thread_ends || !set_up() || !thread_exit.has_key()) return false;
   Client* client = support_core.open();
   if (client == nullptr) return false;
   thread_magazines = client;
-  // May allocate (a second-level table for a high key), which by now works.
-  if (pthread_setspecific(exit_key, client) == 0) return true;
-  leave_client(client);
-  return false;
+  return thread_exit.watch(client);
 }
 
 bool has_client() { return own_client() != nullptr || start_thread(); }
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
-// What goes through the queue is done under the heap's lock, and so may be nothing that takes other heaps' locks.
-bool ask_support_core(Client* client, Request* request) {
-  const bool queued = os::options.protocol == os::Protocol::kQueue && request->what == Request::What::kAllocate;
-  return queued ? client->queue.ask(request, kPolls, client->heap.lock) : client->mailbox.ask(request, kPolls);
-}
-
 // Lets the support core do it; or does it. A thread that forks does: the support thread may wait for its locks.
 void ask(Request* request) {
   Client* client = own_client();
   const bool served = client != nullptr && support::attentive(client) && !os::this_thread_forks();
-  if (served && ask_support_core(client, request)) return;
+  if (served && support::ask(client, request)) return;
   support::serve_request(request);
   if (client != nullptr) support::note_demand(client);
 }
@@ -246,39 +188,13 @@ void put_into(Client* client, SizeClass c, void* block) {
 }
 
 void* allocate_small(SizeClass c) {
-  if (has_client() && stashing()) [[likely]] {
+  if (has_client() && support::by_stash()) [[likely]] {
     void* block = allocate_from(own_client(), c);
     start_helpers();
     return block;
   }
   return ask_for(block_size(c), kMinAlignment, nullptr);
 }
-
-}  // namespace
-
-void* Offload::allocate_slow(size_t bytes) noexcept {
-  if (as_shared()) return Shared::allocate_slow(bytes);
-  return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : ask_for(bytes, kMinAlignment, nullptr);
-}
-
-void* Offload::allocate_zeroed(size_t bytes) {
-  if (as_shared()) return Shared::allocate_zeroed(bytes);
-  if (bytes <= kMaxSmall) {
-    void* block = allocate(bytes);
-    return block == nullptr ? nullptr : memset(block, 0, bytes);
-  }
-  bool zeroed = false;
-  void* block = ask_for(bytes, kMinAlignment, &zeroed);
-  return block == nullptr || zeroed ? block : memset(block, 0, bytes);
-}
-
-void* Offload::allocate_aligned(size_t alignment, size_t bytes) {
-  if (as_shared()) return Shared::allocate_aligned(alignment, bytes);
-  const SizeClass c = aligned_class(alignment, bytes);
-  return c < kClasses ? allocate_small(c) : ask_for(bytes, alignment, nullptr);
-}
-
-namespace {
 
 // The class map's word for an address; 0 for one of which it says nothing.
 uint64_t mapped_word(const void* address) {
@@ -312,69 +228,135 @@ Live live_or_die(const void* address) {
   return {c, key};
 }
 
+// --- the two ways ---------------------------------------------------------------------------------------------------
+
+// The front end of a process with a core to spare.
+struct WithSupportCore {
+  static void* allocate_slow(size_t bytes) {
+    return bytes <= kMaxSmall ? allocate_small(class_of(bytes)) : ask_for(bytes, kMinAlignment, nullptr);
+  }
+
+  static void* allocate_zeroed(size_t bytes) {
+    if (bytes <= kMaxSmall) {
+      void* block = Offload::allocate(bytes);
+      return block == nullptr ? nullptr : memset(block, 0, bytes);
+    }
+    bool zeroed = false;
+    void* block = ask_for(bytes, kMinAlignment, &zeroed);
+    return block == nullptr || zeroed ? block : memset(block, 0, bytes);
+  }
+
+  static void* allocate_aligned(size_t alignment, size_t bytes) {
+    const SizeClass c = aligned_class(alignment, bytes);
+    return c < kClasses ? allocate_small(c) : ask_for(bytes, alignment, nullptr);
+  }
+
+  static void release_slow(void* address) {
+    if (address == nullptr) return;
+    const auto [c, key] = live_or_die(address);
+    if (c < kClasses) mark_free(key, address);
+    if (c < kClasses && has_client() && support::by_stash()) return put_into(own_client(), c, address);
+    if (c < kClasses && support::send_freed(own_client(), address)) return;
+    // Large blocks are waited for under every protocol, lest they pile up.
+    Request request = {.what = Request::What::kRelease, .block = address};
+    ask(&request);
+  }
+
+  static Found look_up(const void* block) {
+    const SizeClass c = live_or_die(block).size_class;
+    return c < kClasses ? Found{block_size(c), nullptr} : find(block);
+  }
+
+  static bool resize(Granule* span, size_t bytes) {
+    Request request = {.what = Request::What::kResize, .bytes = bytes, .block = start_of(span)};
+    ask(&request);
+    return request.block != nullptr;
+  }
+
+  static size_t give_back() {
+    if (Client* client = own_client()) support::empty(client);
+    return purge_all();
+  }
+
+  static HeapCounts count_heaps() {
+    support::absorb_everything();
+    HeapCounts counts;
+    for (const Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
+      ++counts.heaps;
+      counts.refills += client->helped.value();
+    }
+    counts.support_cpu_us = support::support_cpu_us();
+    return counts;
+  }
+
+  static void hold_locks_for_fork() {
+    support_core.hold_locks_for_fork();
+    support::cpu_pool.hold_lock_for_fork();
+  }
+
+  // Clients of threads that are no more stay as they were: nobody takes them.
+  static void after_fork_in_child() {
+    if (Client* client = own_client()) client->mailbox.abandon();
+    support::forget_support_threads_after_fork();
+  }
+};
+
+enum class Way : uint8_t { kUndecided, kWithSupportCore, kShared };
+constinit std::atomic<Way> way{Way::kUndecided};
+
+// By the affinity mask alone: to read a cgroup's quota would cost every process. A protocol that was asked for is there
+// to be measured, on however few CPUs.
+[[gnu::noinline, gnu::cold]] void decide() {
+  os::read_options();  // not under the lock, as libc is asked
+  os::Guard guard(arena_lock);
+  if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
+  const bool shared = support::by_stash() && os::allowed_cpus().count() < 2;
+  if (!shared) commit_side_tables = support::commit;
+  way.store(shared ? Way::kShared : Way::kWithSupportCore, std::memory_order_release);
+}
+
+// Has the process's front end do something: asked in all that a front end does but the fast paths.
+template <class Act>
+[[gnu::always_inline]] inline auto on_its_way(Act act) {
+  if (way.load(std::memory_order_acquire) == Way::kUndecided) [[unlikely]]
+    decide();
+  return way.load(std::memory_order_relaxed) == Way::kShared ? act(Shared{}) : act(WithSupportCore{});
+}
+
 }  // namespace
 
-void Offload::release_slow(void* address) noexcept {
-  if (as_shared()) return Shared::release_slow(address);
-  if (address == nullptr) return;
-  const auto [c, key] = live_or_die(address);
-  if (c < kClasses) mark_free(key, address);
-  if (c < kClasses && has_client() && stashing()) return put_into(own_client(), c, address);
-  Client* client = own_client();
-  // A thread need not wait for its frees, but for those of large blocks, lest they pile up, and under the protocol that
-  // waits for everything.
-  if (c < kClasses && os::options.protocol == os::Protocol::kQueue && client != nullptr && support::awake(client)) {
-    if (client->freed.push(&address, 1) == 1) return client->note_activity();
-  }
-  Request request = {.what = Request::What::kRelease, .block = address};
-  ask(&request);
+void* Offload::allocate_slow(size_t bytes) noexcept {
+  return on_its_way([=](auto front) { return front.allocate_slow(bytes); });
 }
-
+void Offload::release_slow(void* block) noexcept {
+  on_its_way([=](auto front) { front.release_slow(block); });
+}
+void* Offload::allocate_zeroed(size_t bytes) {
+  return on_its_way([=](auto front) { return front.allocate_zeroed(bytes); });
+}
+void* Offload::allocate_aligned(size_t alignment, size_t bytes) {
+  return on_its_way([=](auto front) { return front.allocate_aligned(alignment, bytes); });
+}
 Found Offload::look_up(const void* block) {
-  if (as_shared()) return Shared::look_up(block);
-  const SizeClass c = live_or_die(block).size_class;
-  return c < kClasses ? Found{block_size(c), nullptr} : find(block);
+  return on_its_way([=](auto front) { return front.look_up(block); });
 }
-
 bool Offload::resize(Granule* span, size_t bytes) {
-  if (as_shared()) return Shared::resize(span, bytes);
-  Request request = {.what = Request::What::kResize, .bytes = bytes, .block = start_of(span)};
-  ask(&request);
-  return request.block != nullptr;
+  return on_its_way([=](auto front) { return front.resize(span, bytes); });
 }
-
 size_t Offload::give_back() {
-  if (as_shared()) return Shared::give_back();
-  if (Client* client = own_client()) support::empty(client);
-  return purge_all();
+  return on_its_way([](auto front) { return front.give_back(); });
 }
-
 HeapCounts Offload::count_heaps() {
-  if (as_shared()) return Shared::count_heaps();
-  support::absorb_everything();
-  HeapCounts counts;
-  for (const Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) {
-    ++counts.heaps;
-    counts.refills += client->helped.value();
-  }
-  counts.support_cpu_us = support::support_cpu_us();
-  return counts;
+  return on_its_way([](auto front) { return front.count_heaps(); });
 }
-
-void Offload::start() { as_shared(); }
-
+void Offload::start() {
+  on_its_way([](auto) {});  // it is decided
+}
 void Offload::hold_locks_for_fork() {
-  if (as_shared()) return Shared::hold_locks_for_fork();
-  os::fork.hold(exit_key_lock);
-  support_core.hold_locks_for_fork();
-  support::cpu_pool.hold_lock_for_fork();
+  on_its_way([](auto front) { front.hold_locks_for_fork(); });
 }
-
-// Clients of threads that are no more stay as they were: nobody takes them.
 void Offload::after_fork_in_child() {
-  if (as_shared()) return Shared::after_fork_in_child();
-  if (Client* client = own_client()) client->mailbox.abandon();
-  support::forget_support_threads_after_fork();
+  on_its_way([](auto front) { front.after_fork_in_child(); });
 }
 
 }  // namespace annex::front

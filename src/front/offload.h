@@ -2,28 +2,24 @@
 // core (support/) owns all slabs; a program thread has magazines of blocks, and neither malloc nor free touches
 // metadata:
 //
-//   malloc   the class's magazine; if that is empty, the stash that the support core keeps filled
-//   free     the class of the pointer from the class map, then its magazine, whose older half is sent back if it is
-//   full
+//  - malloc: the class's magazine; if that is empty, the stash that the support core keeps filled
+//  - free: the class of the pointer from the class map, then its magazine, whose older half is sent back if it is full
 //
-// The paper's protocols differ on the slow path only. With ANNEX_PROTOCOL=handshake each call is a request that waits
-// for its answer (NextGen-Malloc, Pseudo Code 1); with queue, requests, answers and frees pass through rings, and only
-// malloc waits (SpeedMalloc section 5.2); magazines stay empty in both. Where no support thread is awake, a program
-// thread does its work for itself, under its heap's lock.
+// Where no support thread is awake, a program thread does its work for itself, under its heap's lock. The papers'
+// protocols (support/protocol.h) differ on the slow path only.
 //
 // Where the process may run on one CPU only, when it starts, there is no core to spare: it goes the shared flavour's
 // way (shared.h), for which nothing is found to be the support core's: no address is mapped, no request small enough.
+// Which way, is decided before the process makes its first arena.
 //
 // Thread-local storage: 20 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/free_block.h"
 #include "core/granule.h"
-#include "core/span.h"
 #include "front/frontend.h"
 #include "front/shared.h"
 #include "support/client.h"
@@ -35,12 +31,7 @@ namespace annex::front {
 extern constinit support::Magazines no_magazines;
 extern constinit thread_local support::Magazines* thread_magazines [[gnu::tls_model("initial-exec")]];
 
-// Which way the process goes, decided before it makes its first arena.
-enum class Way : uint8_t { kUndecided, kOffload, kShared };
-extern std::atomic<Way> way [[gnu::visibility("hidden")]];
-inline bool known_as_shared() { return way.load(std::memory_order_relaxed) == Way::kShared; }
-
-struct Offload {
+struct Offload : Shared {
   static constexpr char kName[] = "offload";
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
@@ -53,7 +44,6 @@ struct Offload {
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
   static bool resize(Granule* span, size_t bytes);
-  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static HeapCounts count_heaps();
   static void start();

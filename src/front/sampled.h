@@ -44,12 +44,8 @@ struct Sampled : Flavour {
   [[gnu::always_inline]] static void release(void* block) noexcept {
     if constexpr (kKnowsSizes) {
       Flavour::template release<release_sized_elsewhere>(block, 0);
-    } else if constexpr (requires { Flavour::release_slow(block); }) {
-      Flavour::template release<release_elsewhere>(block);
     } else {
-      if (sample::contains(block)) [[unlikely]]
-        return sample::release(block);
-      Flavour::release(block);
+      Flavour::template release<release_elsewhere>(block);
     }
   }
   // Of a block of which the program says how large or how aligned it is (0: it doesn't).

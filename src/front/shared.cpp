@@ -1,8 +1,6 @@
 // Shared: see shared.h.
 #include "front/shared.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,11 +14,11 @@
 #include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
+#include "front/thread_exit.h"
 #include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
 #include "os/lock.h"
-#include "os/mallacc_markers.h"
 #include "os/pages.h"
 #include "remote/batch.h"
 
@@ -29,7 +27,6 @@ namespace annex::front {
 constinit ThreadHeap no_heap;
 constinit thread_local ThreadHeap* thread_heap = &no_heap;
 constinit thread_local uint16_t thread_number = kNoNumber;
-constinit thread_local bool thread_ends = false;
 
 namespace {
 
@@ -49,10 +46,6 @@ constinit ThreadHeap first_heap;            // the first thread's: no page of it
 constinit bool first_heap_used = false;
 constinit uint32_t heaps_made = 0;
 constexpr uint16_t kNumberOfTheRest = UINT16_MAX;  // of all heaps for which there is no number left: no thread has it
-
-// Tells us when a thread ends. Made once, before the first thread gets a heap.
-constinit pthread_key_t exit_key = 0;
-constinit bool exit_key_made = false;
 
 // --- remote frees ---------------------------------------------------------------------------------------------------
 
@@ -183,48 +176,26 @@ void leave_heap(ThreadHeap* heap) {
   put_heap(heap);
 }
 
-// Runs as one of the thread's key destructors. Others may run after it, and allocate or free.
-void end_thread(void* heap) {
-  thread_ends = true;
-  leave_heap(static_cast<ThreadHeap*>(heap));
-}
-
-// Whether there is a key; where the program has used them all up, the next thread that needs it tries again.
-bool make_exit_key() {
-  if (__atomic_load_n(&exit_key_made, __ATOMIC_ACQUIRE)) return true;
-  pthread_key_t key;  // made with no lock held: others may stand before the call, and allocate in it
-  const bool made = pthread_key_create(&key, end_thread) == 0;
-  os::Guard guard(pool_lock);
-  if (!exit_key_made && made) {
-    exit_key = key;
-    __atomic_store_n(&exit_key_made, true, __ATOMIC_RELEASE);
-  } else if (made) {
-    pthread_key_delete(key);  // another came first
-  }
-  return exit_key_made;
-}
+constinit ThreadExit<ThreadHeap, leave_heap> thread_exit;
 
 // The heap becomes the thread's own. False where nobody would put it back when the thread ends: it is in the pool
 // again.
 bool enter_heap(ThreadHeap* heap) {
   thread_heap = heap;
   thread_number = heap->number != kNumberOfTheRest ? heap->number : kNoNumber;
-  // May allocate (a second-level table for a high key), which by now works.
-  if (make_exit_key() && pthread_setspecific(exit_key, heap) == 0) return true;
-  leave_heap(heap);
-  return false;
+  return thread_exit.watch(heap);
 }
 
 // Gives the thread a heap of its own. False where it can't have one, or memory is exhausted.
 bool start_thread() {
-  if (thread_ends || !set_up() || !make_exit_key()) return false;
+  if (thread_ends || !set_up() || !thread_exit.has_key()) return false;
   ThreadHeap* heap = take_heap();
   return heap != nullptr && enter_heap(heap);
 }
 
 void* allocate_from(ThreadHeap* heap, SizeClass c) {
   if (heap->free[c] == nullptr && !heap->inbox.empty()) heap->inbox.take_in_some(Receiver{heap});
-  MALLACC_DROP(uint32_t{c});
+  Policy::MallocSteps::drop(c);
   Block* block = heap->free[c];
   if (block == nullptr) {
     block = heap->refill(c);
@@ -264,7 +235,7 @@ void* Shared::allocate_slow(size_t bytes) noexcept {
   if (bytes > kMaxSmall) [[unlikely]]
     return allocate_large(bytes, kMinAlignment);
   const SizeClass c = class_of(bytes);
-  MALLACC_DROP(uint32_t{c});
+  Policy::MallocSteps::drop(c);
   Block** const list = &thread_heap->free[c];
   if (*list != nullptr) return pop(list);
   Block* const block = thread_heap->take_freed(c);  // nullptr of no_heap, to which nobody may write
@@ -328,8 +299,6 @@ HeapCounts Shared::count_heaps() {
   return counts;
 }
 
-void Shared::start() {}
-
 Heap* Shared::claim_first_heap(Block** lists) {
   if (first_heap_used) return nullptr;
   take_heap();  // which is this one
@@ -349,9 +318,5 @@ void Shared::hold_locks_for_fork() {
   ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
   for (; heap != nullptr; heap = heap->next_of_all) os::fork.hold(heap->inbox.lock);
 }
-
-// Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
-// frees to them still work, since those touch only the batch and the inbox.
-void Shared::after_fork_in_child() {}
 
 }  // namespace annex::front

@@ -19,6 +19,7 @@
 #include "core/span.h"
 #include "front/frontend.h"
 #include "front/held.h"
+#include "policy/policy.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
 
@@ -29,9 +30,9 @@ namespace annex::front {
 struct alignas(64) ThreadHeap : Heap {
   constexpr ThreadHeap() = default;
 
-  remote::Outbox outbox;            // empty while the heap is in the pool
-  [[no_unique_address]] Held held;  // the same
-  Counter batches;                  // taken in
+  remote::Outbox outbox;                    // empty while the heap is in the pool
+  [[no_unique_address]] Policy::Held held;  // the same
+  Counter batches;                          // taken in
 
   alignas(64) remote::Inbox inbox;
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock
@@ -44,9 +45,6 @@ extern constinit thread_local ThreadHeap* thread_heap [[gnu::tls_model("initial-
 // Its heap's number; kNoNumber where it has no heap, or more heaps have been made than there are numbers.
 inline constexpr uint16_t kNoNumber = 0;
 extern constinit thread_local uint16_t thread_number [[gnu::tls_model("initial-exec")]];
-// Set when the thread's destructors have begun: it gets no heap any more, or client (offload.h), since nobody would put
-// it back.
-extern constinit thread_local bool thread_ends [[gnu::tls_model("initial-exec")]];
 
 struct Shared {
   static constexpr char kName[] = "shared";
@@ -65,9 +63,11 @@ struct Shared {
   static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static HeapCounts count_heaps();
-  static void start();
+  static void start() {}
   static void hold_locks_for_fork();
-  static void after_fork_in_child();
+  // Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
+  // frees to them still work, since those touch only the batch and the inbox.
+  static void after_fork_in_child() {}
 
   // For a front end that uses the first heap by itself while the process has one thread (solo.h), with free lists of
   // its own: nullptr where a thread has that heap already. keep_first_heap() makes it the calling thread's.

@@ -14,9 +14,9 @@
 #include "front/request.h"
 #include "front/shared.h"
 #include "os/libc_version.h"
-#include "os/mallacc_markers.h"
 #include "os/message.h"
 #include "os/options.h"
+#include "policy/policy.h"
 
 // This library's calloc, where it has one that bears the C library's name (entry/malloc.cpp).
 extern "C" [[gnu::weak, gnu::visibility("hidden")]] void* annex_own_calloc(size_t, size_t) noexcept;
@@ -79,7 +79,7 @@ inline bool is_alone() {
 }
 
 void* pop_or_refill(SizeClass c) {
-  MALLACC_DROP(uint32_t{c});
+  Policy::MallocSteps::drop(c);
   if (alone.free[c] == nullptr) {
     Block* block = alone.heap->refill(c);
     if (block == nullptr) return out_of_memory();
@@ -108,7 +108,7 @@ void* Solo::allocate_slow(size_t bytes) noexcept {
   if (alone.over) return Shared::allocate(bytes);
   if (bytes <= kMaxSmall) {
     const SizeClass c = class_of(bytes);
-    MALLACC_DROP(uint32_t{c});
+    Policy::MallocSteps::drop(c);
     Block** const list = &alone.free[c];
     if (*list != nullptr) return pop(list);
     if (is_alone()) {
@@ -146,17 +146,10 @@ size_t Solo::give_back() {
   return purge_all();
 }
 
-Found Solo::look_up(const void* block) { return find(block); }
-bool Solo::resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
-HeapCounts Solo::count_heaps() { return Shared::count_heaps(); }
-
 void Solo::start() {
   if (libc_allocates_here() || !is_alone()) return;
   say_why_not("libc's own allocations don't come here, as where it is loaded late");
   hand_over();
 }
-
-void Solo::hold_locks_for_fork() { Shared::hold_locks_for_fork(); }
-void Solo::after_fork_in_child() { Shared::after_fork_in_child(); }
 
 }  // namespace annex::front

@@ -17,8 +17,7 @@
 #include "core/block.h"
 #include "core/heap.h"
 #include "core/release.h"
-#include "core/span.h"
-#include "front/frontend.h"
+#include "front/shared.h"
 
 namespace annex::front {
 
@@ -30,7 +29,7 @@ struct Alone {
 };
 extern constinit Alone alone [[gnu::visibility("hidden")]];
 
-struct Solo {
+struct Solo : Shared {
   static constexpr char kName[] = "solo";
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
@@ -41,14 +40,8 @@ struct Solo {
   static void release(void* block) noexcept;
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
-  static Found look_up(const void* block);
-  static bool resize(Granule* span, size_t bytes);
-  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
-  static HeapCounts count_heaps();
   static void start();
-  static void hold_locks_for_fork();
-  static void after_fork_in_child();
 };
 
 template <void* slow(size_t)>

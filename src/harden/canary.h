@@ -10,7 +10,7 @@
 
 #include "core/sealed_words.h"
 #include "harden/live_blocks.h"
-#include "harden/measures.h"
+#include "policy/policy.h"
 
 namespace annex::harden {
 
@@ -20,12 +20,12 @@ inline uint64_t canary_of(const void* block) {
 
 // `canary` is the block's.
 inline void set_canary(void* block, size_t room, uint64_t canary) {
-  if (!kHasCanaries) return;
+  if (!Policy::kCanaries) return;
   memcpy(static_cast<char*>(block) + room, &canary, kCanaryBytes);
 }
 inline void set_canary(void* block, size_t room) { set_canary(block, room, canary_of(block)); }
 inline bool canary_stands(const void* block, size_t room) {
-  if (!kHasCanaries) return true;
+  if (!Policy::kCanaries) return true;
   uint64_t found;
   memcpy(&found, static_cast<const char*>(block) + room, kCanaryBytes);
   return found == canary_of(block);

@@ -14,7 +14,7 @@
 //      a stream in getline allocates.
 //   1. Fork's own: one fork at a time
 //   2. the helper threads'
-//   3. which heaps there are      solo and shared: pool_lock     offload: exit_key_lock, the support core's lock
+//   3. which heaps there are      solo and shared: pool_lock     offload: the support core's lock
 //   4. heaps, newest first        solo and shared: each heap's   offload: the orphans', each client's
 //   5. the support threads' CPUs                                 offload: the CPU pool's
 //   6. that of sampled blocks

@@ -16,6 +16,7 @@
 #include "os/small_file.h"
 #include "os/system_call.h"
 #include "os/text.h"
+#include "policy/policy.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -68,12 +69,9 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
   return reinterpret_cast<void*>(aligned);
 }
 
-// Between which addresses random places are. (Programs in the simulator have fewer addresses: experiments.cmake.)
-#ifndef ANNEX_HIGHEST_PLACE
-#define ANNEX_HIGHEST_PLACE uintptr_t{127} << 40
-#endif
+// Between which addresses random places are.
 constexpr uintptr_t kLowest = uintptr_t{1} << 36;
-constexpr uintptr_t kHighest = ANNEX_HIGHEST_PLACE;
+constexpr uintptr_t kHighest = Policy::kHighestPlace;
 
 uintptr_t random_place(size_t bytes) {
   return (kLowest + random_word() % (kHighest - kLowest - bytes)) & ~(page_size() - 1);

@@ -1,15 +1,9 @@
-// Channels: how a closed batch gets to the heap that owns its slab. The build chooses one (ANNEX_CHANNEL), and whether
-// batches are collected at all (ANNEX_UNBATCHED); so there are the four ways that BatchIt's paper compares:
+// The channel: how closed batches get to the heaps that own their slabs. They become messages (remote/message.h), kept
+// by the heap that they are for, and posted together, one compare-and-swap for all that go to one heap: when the thread
+// holds kBudget bytes of them, or when a place is needed for another heap.
 //
-//                 one block at a time              batches (open_batches.h)
-//   BySlab        a queue for each slab            its section 3 over that
-//   ByHeap        a queue for each heap            its section 3 over that; the default
-//
-//   BySlab   one compare-and-swap puts the batch to others of the slab (remote/batch.h), and a second one the slab to
-//            those of its heap that have something, unless it is there.
-//   ByHeap   batches become messages (remote/message.h), kept by the heap that they are for, and posted together, one
-//            compare-and-swap for all that go to one heap: when the thread holds kBudget bytes of them, or when a place
-//            is needed for another heap.
+// BatchIt's paper compares four ways: by the heap, as here, or by the slab, each with batches and without. The other
+// three are experiments (targets annex-unbatched, annex-by-slab, annex-by-slab-unbatched).
 //
 // Synchronization: none; a channel belongs to one thread.
 #pragma once
@@ -24,17 +18,7 @@
 
 namespace annex::remote {
 
-// In both, to.send(slab, chain) and to.post(heap, messages) are how the front end gets there (inbox.h).
-
-struct BySlab {
-  template <class To>
-  void add(Granule* slab, const Chain& chain, To to) {
-    to.send(slab, chain);
-  }
-  template <class To>
-  void flush(To) {}
-};
-
+// to.post(heap, messages) is how the front end gets there (inbox.h); to.start(slab, chain) is the slab's start.
 class ByHeap {
  public:
   static constexpr size_t kHeaps = 32;
@@ -87,10 +71,5 @@ class ByHeap {
   uint32_t filled_ = 0;  // a bit for each place that may hold messages
   size_t bytes_ = 0;
 };
-
-#ifndef ANNEX_CHANNEL
-#define ANNEX_CHANNEL ByHeap
-#endif
-using Channel = ANNEX_CHANNEL;
 
 }  // namespace annex::remote

@@ -22,13 +22,12 @@
 
 #include "core/free_block.h"
 #include "core/granule.h"
+#include "policy/flavours.h"
 #include "remote/message.h"
 
 namespace annex::remote {
 
-// The default's shape, and what a batch holds in any, where many are open.
-inline constexpr size_t kSets = 64;
-inline constexpr size_t kWays = 2;
+// What a batch holds where many are open.
 inline constexpr size_t kBatchBytes = 2048;
 
 // How many blocks fit into so many bytes, by class; one at least.
@@ -59,14 +58,11 @@ struct Multiplied {  // neighbouring slabs fall into different sets
     return number * 0x9E3779B97F4A7C15u >> 1 >> (63 - std::countr_zero(sets));
   }
 };
-struct LowBits {
-  static constexpr size_t set_of(uint64_t number, size_t sets) { return number % sets; }
-};
 
 // --- evictions: which of a set's batches goes, and what a use of one changes ----------------------------------------
 
-template <size_t ways>
 struct Longest {
+  template <size_t ways>
   static size_t victim(const OpenBatch* set) {
     size_t found = 0;
     for (size_t way = 0; way < ways; ++way) {
@@ -78,38 +74,13 @@ struct Longest {
   static OpenBatch* use(OpenBatch* set, size_t way) { return set + way; }
 };
 
-template <size_t ways>
-struct LeastRecent {  // a set is in order of use
-  static size_t victim(const OpenBatch* set) {
-    size_t way = 0;
-    while (way < ways - 1 && set[way].slab != nullptr) ++way;
-    return way;
-  }
-  static OpenBatch* use(OpenBatch* set, size_t way) {
-    std::rotate(set, set + way, set + way + 1);
-    return set;
-  }
-};
-
-template <size_t ways>
-struct Random {
-  size_t victim(const OpenBatch* set) {
-    for (size_t way = 0; way < ways; ++way) {
-      if (set[way].slab == nullptr) return way;
-    }
-    state = state * 1664525 + 1013904223;
-    return (state >> 16) % ways;
-  }
-  static OpenBatch* use(OpenBatch* set, size_t way) { return set + way; }
-  uint32_t state = 1;
-};
-
 // --- the cache ------------------------------------------------------------------------------------------------------
 
-template <size_t sets, size_t ways, template <size_t> class Eviction = Longest, class Hash = Multiplied>
+template <size_t sets, size_t ways, class Eviction, class Hash>
 class OpenBatches {
  public:
   static_assert(std::has_single_bit(sets));
+  static constexpr size_t kPlaces = sets * ways;  // batches
 
   // Takes a block in where the slab has an open batch that it doesn't fill. False where nothing has happened.
   [[gnu::always_inline]] bool add_to_open(Granule* slab, Block* block) {
@@ -129,14 +100,14 @@ class OpenBatches {
     size_t way = way_of(set, slab);
     const bool is_new = set[way].slab != slab;
     if (is_new) {
-      way = eviction_.victim(set);
+      way = eviction_.template victim<ways>(set);
       close_one(&set[way], close);
     }
     OpenBatch* const open = eviction_.use(set, way);
     if (is_new) {
       open->slab = slab;
       open->last = block;
-      const bool few = ++open_count_ <= std::max<size_t>(sets * ways / 4, 1);
+      const bool few = ++open_count_ <= std::max<size_t>(kPlaces / 4, 1);
       open->room = (few ? kRoomOfFew : kRoom)[slab->size_class];
     }
     if (open->first == block) return false;
@@ -177,14 +148,9 @@ class OpenBatches {
     close(batch.slab, Chain{batch.first, batch.last, batch.count});
   }
 
-  alignas(64) OpenBatch open_[sets * ways];
+  alignas(64) OpenBatch open_[kPlaces];
   uint32_t open_count_ = 0;
-  [[no_unique_address]] Eviction<ways> eviction_;
+  [[no_unique_address]] Eviction eviction_;
 };
-
-#ifndef ANNEX_BATCHES
-#define ANNEX_BATCHES OpenBatches<kSets, kWays>
-#endif
-using Batches = ANNEX_BATCHES;
 
 }  // namespace annex::remote

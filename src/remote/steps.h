@@ -1,11 +1,8 @@
 // The atomics and the lock of which message passing between heaps is made. Every access that two threads may race for
-// goes through these names and no other, so that a test can put in their place ones that tell it of each step before it
-// is done, and try the steps of several threads in every order, on slabs of its own making (tests/unit/remote/).
+// goes through these names and no other, so that a test can put another file in this one's place, whose names tell it
+// of each step before it is done, and try the steps of several threads in every order, on slabs of its own making
+// (tests/unit/remote/).
 #pragma once
-
-#ifdef ANNEX_REMOTE_STEPS
-#include ANNEX_REMOTE_STEPS
-#else
 
 #include <atomic>
 
@@ -33,5 +30,3 @@ inline Granule* slab_of(const void* address) {
 }
 
 }  // namespace annex::remote
-
-#endif

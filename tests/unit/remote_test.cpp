@@ -8,6 +8,7 @@
 
 #include "core/heap.h"
 #include "core/runs.h"
+#include "experiments/parts.h"
 #include "remote/batch.h"
 #include "remote/channel.h"
 #include "remote/inbox.h"
@@ -16,6 +17,12 @@
 
 namespace annex::remote {
 namespace {
+
+using experiments::BySlab;
+using experiments::LeastRecent;
+using experiments::LowBits;
+using experiments::Random;
+using Batches = Policy::Batches;
 
 struct FakeSlab {
   Granule metadata = {};
@@ -253,7 +260,7 @@ TYPED_TEST(OpenBatchesTest, CloseEveryBlockOnceInBatchesOfOneSlab) {
 }
 
 TEST(OpenBatches, HoldLessEachWhereManyAreOpen) {
-  constexpr size_t kPlaces = kSets * kWays;
+  constexpr size_t kPlaces = Batches::kPlaces;
   std::vector<FakeSlab> slabs(kPlaces);
   for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);
   Batches outbox;

@@ -1,7 +1,8 @@
 """Whether an allocator has what the machine's hardware units need of it, told from its ELF file before anything runs.
 
 Every unit finds calls by their symbols (sim/guest/functions.h). Mallacc does steps of calls, and finds them by markers
-in the code (src/os/mallacc_markers.h). Without them a unit has nothing to do, and its statistics would be zeros.
+in the code (src/experiments/mallacc_markers.h). Without them a unit has nothing to do, and its statistics would be
+zeros.
 """
 
 import functools

@@ -66,7 +66,7 @@ TEST(SegregatedHeap, NoBlockIsOutTwice) {
   for (auto& [block, c] : out) user.put(block);
 }
 
-// As front/segregated.h calls it, which has it to itself.
+// As experiments/segregated.h calls it, which has it to itself.
 TEST(SegregatedHeap, ABlockAtATimeIsOutOnceAndHoldsWhatWasWritten) {
   User user;
   std::mt19937 random(7);

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "unit/remote/steps.h"
+#include "remote/steps.h"
 
 namespace annex::test {
 namespace {

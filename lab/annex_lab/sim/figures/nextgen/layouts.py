@@ -1,7 +1,7 @@
 """3.1.2's expectation, tried: metadata together with the blocks, or apart, on one core and on a support core.
 
 Together is Annex, whose free blocks are linked through the blocks; apart is the same slabs with a bitmap of their free
-blocks beside them (src/front/segregated.h), which takes no lock and so is for one thread, or for a support core.
+blocks beside them (src/experiments/segregated.h), which takes no lock and so is for one thread, or for a support core.
 """
 
 from annex_lab.sim.figures import metrics

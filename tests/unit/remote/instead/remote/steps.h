@@ -1,4 +1,4 @@
-// Takes the place of what src/remote/steps.h defines: atomics and a lock that let the scheduler decide who goes next
+// Takes the place of src/remote/steps.h: atomics and a lock that let the scheduler decide who goes next
 // before each access. See scheduler.h.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Segregated: see segregated.h.
-#include "front/segregated.h"
+#include "experiments/segregated.h"
 
 #include <cstring>
 
@@ -11,7 +11,9 @@
 #include "os/fork.h"
 #include "support/side_tables.h"
 
-namespace annex::front {
+namespace annex::experiments {
+
+using namespace front;
 
 constinit support::SegregatedHeap segregated_heap;
 
@@ -74,4 +76,4 @@ HeapCounts Segregated::count_heaps() { return {.heaps = 1}; }
 
 void Segregated::hold_locks_for_fork() { os::fork.hold(segregated_heap.lock); }
 
-}  // namespace annex::front
+}  // namespace annex::experiments

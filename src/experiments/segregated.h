@@ -14,7 +14,7 @@
 #include "front/frontend.h"
 #include "support/segregated_heap.h"
 
-namespace annex::front {
+namespace annex::experiments {
 
 extern constinit support::SegregatedHeap segregated_heap [[gnu::visibility("hidden")]];
 
@@ -29,11 +29,11 @@ struct Segregated {
   static void release(void* block) noexcept;
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
-  static Found look_up(const void* block);
+  static front::Found look_up(const void* block);
   static bool resize(Granule* span, size_t bytes);
   static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
-  static HeapCounts count_heaps();
+  static front::HeapCounts count_heaps();
   static void start() {}
   static void hold_locks_for_fork();
   static void after_fork_in_child() {}
@@ -53,4 +53,4 @@ template <void elsewhere(void*)>
     elsewhere(block);
 }
 
-}  // namespace annex::front
+}  // namespace annex::experiments
