@@ -151,27 +151,58 @@ TEST(Limits, MostOfALimitIsUsableAtEachBlockSize) {
   expect_success("most_of_a_limit_is_usable", "d");
 }
 
-// Failing costs nothing for good: neither another arena nor addresses.
+namespace {
+
+// Up to a limit that is there; where none is, no more than a gigabyte.
+void use_up(std::size_t block) {
+  for (std::size_t total = 0; total < 1024 * kMiB && opaque(malloc(block)) != nullptr;) total += block;
+}
+
+std::uint64_t arenas_now() {
+  annex_stats_t stats;
+  SCENARIO_CHECK(annex_stats(&stats) == 0);
+  return stats.arenas;
+}
+
+// Failing again costs nothing for good: neither another arena nor addresses. (The first time may map metadata for what
+// is asked for.)
+void fail_often(std::size_t bytes, int times) {
+  SCENARIO_CHECK(opaque(malloc(bytes)) == nullptr);
+  const std::uint64_t arenas = arenas_now();
+  const std::size_t addresses = address_space_bytes();
+  for (int i = 0; i < times; ++i) SCENARIO_CHECK(opaque(malloc(bytes)) == nullptr);
+  SCENARIO_CHECK(address_space_bytes() <= addresses);
+  SCENARIO_CHECK(arenas_now() == arenas);
+}
+
+}  // namespace
+
+// First where there is memory left, only not so much as is asked for; then where there is none.
 ANNEX_SCENARIO(failing_takes_no_addresses) {
   limit(RLIMIT_DATA, 64 * kMiB);
-  static bool go = false;
+  void* const last = opaque(malloc(kMiB));
+  use_up(kMiB);
+  free(last);
+  for (std::size_t bytes : {2 * kMiB, 5 * kMiB, 100 * kMiB}) fail_often(bytes, 20);
+  for (std::size_t bytes = kMiB; bytes >= 16; bytes /= 2) use_up(bytes);
+  for (std::size_t bytes : {std::size_t{20000}, 200 * kKiB}) fail_often(bytes, 20);
+  return 0;
+}
+
+// In a thread that has allocated nothing yet, and whose first block there is no memory for.
+ANNEX_SCENARIO(failing_in_a_new_thread_takes_no_addresses) {
+  static pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, 2);
   pthread_t thread;
-  const auto fail_often = [](void*) -> void* {
-    while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE)) usleep(1000);
-    const std::size_t before = address_space_bytes();
-    for (int i = 0; i < 1000; ++i) SCENARIO_CHECK(opaque(malloc(100)) == nullptr);
-    SCENARIO_CHECK(address_space_bytes() <= before);
+  const auto body = [](void*) -> void* {
+    pthread_barrier_wait(&barrier);
+    fail_often(100, 1000);
     return nullptr;
   };
-  SCENARIO_CHECK(pthread_create(&thread, nullptr, fail_often, nullptr) == 0);
-  for (std::size_t bytes = kMiB; bytes >= 16; bytes /= 2) {
-    while (opaque(malloc(bytes)) != nullptr) {
-    }
-  }
-  const std::size_t full = address_space_bytes();
-  for (int i = 0; i < 50; ++i) SCENARIO_CHECK(opaque(malloc(20000)) == nullptr);
-  SCENARIO_CHECK(address_space_bytes() <= full);
-  __atomic_store_n(&go, true, __ATOMIC_RELEASE);
+  SCENARIO_CHECK(pthread_create(&thread, nullptr, body, nullptr) == 0);
+  limit(RLIMIT_DATA, 64 * kMiB);
+  for (std::size_t bytes = kMiB; bytes >= 16; bytes /= 2) use_up(bytes);
+  pthread_barrier_wait(&barrier);
   pthread_join(thread, nullptr);
   return 0;
 }
@@ -179,6 +210,7 @@ ANNEX_SCENARIO(failing_takes_no_addresses) {
 TEST(Limits, FailingTakesNoAddresses) {
   SKIP_ON_GLIBC("makes its arenas of addresses");
   expect_success("failing_takes_no_addresses");
+  expect_success("failing_in_a_new_thread_takes_no_addresses");
 }
 
 // Under a limit on what is writable the library's own books are small, too.
