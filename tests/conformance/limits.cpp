@@ -396,3 +396,48 @@ ANNEX_SCENARIO(sparse_blocks_leave_nothing) {
 }
 
 TEST(Limits, SparseBlocksLeaveNothing) { expect_success("sparse_blocks_leave_nothing"); }
+
+// A large block that cannot grow where it lies is moved by its pages, not copied, also where more addresses are in use
+// than there is memory for: at no moment is its memory there twice.
+ANNEX_SCENARIO(large_blocks_are_moved_not_copied) {
+  constexpr std::size_t kBlock = 64 * kMiB;
+  for (int i = 0; i < 40; ++i) {
+    if (opaque(malloc(1024 * kMiB)) == nullptr) return 77;  // nobody touches them
+  }
+  char* const block = static_cast<char*>(std::memset(opaque(malloc(kBlock)), 1, kBlock));
+  SCENARIO_CHECK(opaque(malloc(kBlock)) != nullptr);  // lies behind it
+  const std::size_t before = resident_bytes();
+  const char* const longer = static_cast<char*>(opaque(realloc(block, 2 * kBlock)));
+  SCENARIO_CHECK(longer != nullptr);
+  rusage usage;
+  SCENARIO_CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
+  SCENARIO_CHECK(static_cast<std::size_t>(usage.ru_maxrss) * kKiB < before + kBlock / 2);
+  for (std::size_t i = 0; i < kBlock; i += 512) SCENARIO_CHECK(longer[i] == 1);
+  return 0;
+}
+
+namespace {
+
+// Not before Linux 5.7, nor in every sandbox.
+bool pages_can_be_moved() {
+  const auto map = [] { return mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); };
+  void* const from = map();
+  void* const to = map();
+  constexpr int kHow = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  const bool moved = mremap(from, kMiB, kMiB, kHow, to) == to;
+  munmap(from, kMiB);
+  munmap(to, kMiB);
+  return moved;
+}
+
+}  // namespace
+
+TEST(Limits, LargeBlocksAreMovedNotCopiedWhereManyAddressesAreInUse) {
+  if (flavour() == Flavour::kHardened) GTEST_SKIP() << "copies, as guards stand around each block";
+  if (!pages_can_be_moved()) GTEST_SKIP() << "this kernel can't move pages and keep the range";
+  Launch launch;
+  launch.scenario = "large_blocks_are_moved_not_copied";
+  const Outcome outcome = run_scenario(launch);
+  if (outcome.exit_code == 77) GTEST_SKIP() << "so many addresses can't be had here";
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
