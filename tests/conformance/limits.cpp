@@ -328,24 +328,53 @@ TEST(Limits, WhatAnotherThreadFreedIsGivenBackToo) {
   expect_most_of_the_limit("blocks_that_another_thread_freed_make_room");
 }
 
-// Of heaps whose threads have ended, what is freed later goes back with malloc_trim.
+// Heaps of threads that have ended: what is freed later goes back, before malloc fails and with malloc_trim.
+namespace {
+
+// Runs body(0) ... body(count - 1), each in its own thread, none of which ends before all have done it: so each has a
+// heap of its own.
+void in_threads_at_once(int count, void (*body)(int)) {
+  constexpr int kMost = 64;
+  static void (*to_do)(int);
+  static pthread_barrier_t all_have_done_it;
+  SCENARIO_CHECK(count <= kMost);
+  to_do = body;
+  pthread_barrier_init(&all_have_done_it, nullptr, static_cast<unsigned>(count));
+  const auto run = [](void* number) -> void* {
+    to_do(static_cast<int>(reinterpret_cast<std::intptr_t>(number)));
+    pthread_barrier_wait(&all_have_done_it);
+    return nullptr;
+  };
+  pthread_t threads[kMost];
+  for (std::intptr_t i = 0; i < count; ++i) {
+    SCENARIO_CHECK(pthread_create(&threads[i], nullptr, run, reinterpret_cast<void*>(i)) == 0);
+  }
+  for (int i = 0; i < count; ++i) pthread_join(threads[i], nullptr);
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(heaps_of_ended_threads_make_room) {
+  in_threads_at_once(20, [](int number) {
+    for (int k = 0; k < 300; ++k) limited_blocks[number * 300 + k] = opaque(malloc(1000));
+  });
+  free_all_blocks();
+  return most_of_the_limit() != nullptr ? 0 : 1;
+}
+
+TEST(Limits, WhatHeapsOfEndedThreadsHoldIsGivenBackToo) {
+  SKIP_ON_GLIBC("has no ANNEX_MAX_HEAP");
+  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "keeps a slab of each size in use for threads that have ended";
+  expect_most_of_the_limit("heaps_of_ended_threads_make_room");
+}
+
 ANNEX_SCENARIO(heaps_of_ended_threads_are_trimmed) {
   constexpr int kThreads = 50;
   constexpr int kBlocks = 1000;
   static void* blocks[kThreads][kBlocks];
-  static pthread_barrier_t barrier;
-  pthread_barrier_init(&barrier, nullptr, kThreads);
-  pthread_t threads[kThreads];
-  for (int i = 0; i < kThreads; ++i) {
-    const auto fill = [](void* mine) -> void* {
-      void** const place = static_cast<void**>(mine);
-      for (int k = 0; k < kBlocks; ++k) place[k] = std::memset(opaque(malloc(1000)), 1, 1000);
-      pthread_barrier_wait(&barrier);
-      return nullptr;
-    };
-    SCENARIO_CHECK(pthread_create(&threads[i], nullptr, fill, blocks[i]) == 0);
-  }
-  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  in_threads_at_once(kThreads, [](int number) {
+    for (void*& block : blocks[number]) block = std::memset(opaque(malloc(1000)), 1, 1000);
+  });
   const std::size_t full = resident_bytes();
   for (auto& of_thread : blocks) {
     for (void* block : of_thread) free(block);
@@ -355,6 +384,30 @@ ANNEX_SCENARIO(heaps_of_ended_threads_are_trimmed) {
 }
 
 TEST(Limits, HeapsOfEndedThreadsAreTrimmed) { expect_success("heaps_of_ended_threads_are_trimmed"); }
+
+// A block of each of many sizes: none of their slabs stays. (Less than the smallest slab for each thread.)
+ANNEX_SCENARIO(heaps_of_ended_threads_keep_no_slabs) {
+  constexpr int kThreads = 40;
+  static void* blocks[kThreads][kSizes];
+  in_threads_at_once(kThreads, [](int number) {
+    for (std::size_t i = 0; i < kSizes; ++i) blocks[number][i] = opaque(malloc(small_size(i)));
+  });
+  for (auto& of_thread : blocks) {
+    for (void* block : of_thread) free(block);
+  }
+  malloc_trim(0);
+  annex_stats_t stats;
+  SCENARIO_CHECK(annex_stats(&stats) == 0);
+  if (stats.slabs < kThreads * 64 * kKiB) return 0;
+  dprintf(STDOUT_FILENO, "%zu KiB in slabs\n", static_cast<std::size_t>(stats.slabs) / kKiB);
+  return 1;
+}
+
+TEST(Limits, HeapsOfEndedThreadsKeepNoSlabs) {
+  SKIP_ON_GLIBC("has no annex_stats");
+  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "keeps a slab of each size in use for threads that have ended";
+  expect_success("heaps_of_ended_threads_keep_no_slabs");
+}
 
 // With all memory locked, also what is to come, freed memory goes back and reads as zero again.
 ANNEX_SCENARIO(locked_memory_goes_back) {
