@@ -275,6 +275,7 @@ struct WithSupportCore {
 
   static size_t give_back() {
     if (Client* client = own_client()) support::empty(client);
+    support_core.flush_pool();
     return purge_all();
   }
 

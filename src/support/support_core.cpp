@@ -110,6 +110,16 @@ void SupportCore::close(Client* client) {
   --open_clients_;
 }
 
+void SupportCore::flush_pool() {
+  const auto flush = [](SegregatedHeap* heap) {
+    os::Guard holder(heap->lock);
+    heap->flush();
+  };
+  flush(&orphans);
+  os::Guard guard(lock_);
+  for (Client* client = pool_; client != nullptr; client = client->next_pooled) flush(&client->heap);
+}
+
 void SupportCore::hold_locks_for_fork() {
   os::fork.hold(lock_);
   os::fork.hold(orphans.lock);

@@ -30,6 +30,8 @@ class SupportCore {
   Client* open();
   // The thread ends: the client's blocks go back to their heaps, and the client to the pool.
   void close(Client* client);
+  // Slabs that are empty in heaps whose threads have ended, or that never had one, go back.
+  void flush_pool();
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
   // How many belong to a thread now.

@@ -364,7 +364,6 @@ ANNEX_SCENARIO(heaps_of_ended_threads_make_room) {
 
 TEST(Limits, WhatHeapsOfEndedThreadsHoldIsGivenBackToo) {
   SKIP_ON_GLIBC("has no ANNEX_MAX_HEAP");
-  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "keeps a slab of each size in use for threads that have ended";
   expect_most_of_the_limit("heaps_of_ended_threads_make_room");
 }
 
@@ -405,7 +404,6 @@ ANNEX_SCENARIO(heaps_of_ended_threads_keep_no_slabs) {
 
 TEST(Limits, HeapsOfEndedThreadsKeepNoSlabs) {
   SKIP_ON_GLIBC("has no annex_stats");
-  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "keeps a slab of each size in use for threads that have ended";
   expect_success("heaps_of_ended_threads_keep_no_slabs");
 }
 
