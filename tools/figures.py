@@ -14,8 +14,8 @@ from pathlib import Path
 
 from truth import PARTS, WORDS, Truth, Unknown, kib, size
 
-GRANULE, SIZES, HEAP_SLAB = "src/core/granule.h", "src/core/size_class.h", "src/core/slab.h"
-COMMITMENT, AHEAD = "src/core/commitment.cpp", "src/core/fault_ahead.cpp"
+GRANULE, SIZES, HEAP_SLAB = "src/pages/granule.h", "src/core/size_class.h", "src/core/slab.h"
+COMMITMENT, AHEAD = "src/pages/commitment.cpp", "src/support/fault_ahead.cpp"
 POLICY = "src/policy/flavours.h"
 BATCHES, CHANNEL, INBOX = "src/remote/open_batches.h", "src/remote/channel.h", "src/remote/inbox.h"
 READY_BATCH, MAGAZINE, STASH = "src/support/batch.h", "src/support/magazine.h", "src/support/stash.h"
@@ -37,7 +37,7 @@ def huge_page(t):
 
 
 def metadata(t):
-    return t.found(GRANULE, r"static_assert\(sizeof\(Granule\) == (\d+)\)")
+    return t.found(GRANULE, r"sizeof\(Granule\) == (\d+)")
 
 
 def reserve(t):
@@ -75,7 +75,7 @@ def fair_share(t):
 
 
 def slack_share(t):
-    return t.found(COMMITMENT, r"std::max\(kLeastSlack, touched / (\d+)\)")
+    return t.found(COMMITMENT, r"std::max\(kLeastSlack, touched\(books\) / (\d+)\)")
 
 
 def ahead_from(t):
@@ -161,22 +161,22 @@ FIGURES = [
      lambda t: t.found("docs/machine-parameters.md", r"^\| `quantum` \| (\d+) \|")),
     ("docs/simulator.md", "so Annex runs with `ANNEX_RESERVE={}G`",
      lambda t: t.found("lab/annex_lab/sim/run.py", r'^RESERVE = "(\d+)G"')),
-    ("src/core/arena.h", "room to grow in (os/pages.h), {} or what", reserve),
-    ("src/core/commitment.h", "clamp(committed / 4, {}, {}), at least",
-     lambda t: [size(t.constant(COMMITMENT, "kSmallestStep")), size(t.constant(COMMITMENT, "kLargestCommitStep"))]),
-    ("src/core/commitment.h", "touched >= {} and touched", lambda t: size(t.constant(COMMITMENT, "kProofOfGrowth"))),
-    ("src/core/commitment.h", "dirty <= max({}, touched / {})",
+    ("src/pages/arena.h", "room to grow in (os/pages.h), {} or what", reserve),
+    ("src/pages/commitment.h", "clamp(committed / 4, {}, {}), at least",
+     lambda t: [size(t.constant(COMMITMENT, "kSmallestStep")), size(t.constant(COMMITMENT, "kLargestStep"))]),
+    ("src/pages/commitment.h", "touched >= {} and touched", lambda t: size(t.constant(COMMITMENT, "kProofOfGrowth"))),
+    ("src/pages/commitment.h", "dirty <= max({}, touched / {})",
      lambda t: [size(t.constant(COMMITMENT, "kLeastSlack")), slack_share(t)]),
-    ("src/core/fault_ahead.h", "clamp(live / {}, {}, {})",
+    ("src/support/fault_ahead.h", "clamp(live / {}, {}, {})",
      lambda t: [t.constant(AHEAD, "kShare"), granule(t), size(t.constant(AHEAD, "kLargestSmallPiece"))]),
-    ("src/core/fault_ahead.h", "= {}, where slabs want huge pages and live >= {}",
+    ("src/support/fault_ahead.h", "= {}, where slabs want huge pages and live >= {}",
      lambda t: [huge_page(t), size(ahead_from(t))]),
-    ("src/core/fault_ahead.h", "clamp(live / {} - {}, {}, {})",
+    ("src/support/fault_ahead.h", "clamp(live / {} - {}, {}, {})",
      lambda t: [t.constant(AHEAD, "kShare"), huge_page(t), size(t.constant(AHEAD, "kLeastBeforeHuge")),
                 size(t.constant(AHEAD, "kMostBeforeHuge"))]),
     (GRANULE, "granule   {} of an arena", granule),
-    (GRANULE, "an array of Granule, {} bytes for each {}, stands", lambda t: [metadata(t), granule(t)]),
-    ("src/core/run_bins.h", "up to {} have a bin each", lambda t: t.constant("src/core/run_bins.h", "kExactBins")),
+    (GRANULE, "an array of records of {} bytes, one for", metadata),
+    ("src/pages/run_bins.h", "up to {} have a bin each", lambda t: t.constant("src/pages/run_bins.h", "kExactBins")),
     (SIZES, "at worst {} % of the block", worst_waste),
     ("src/front/offload.h", "Thread-local storage: {} bytes", lambda t: t.thread_local("offload")),
     ("src/front/shared.h", "Thread-local storage: {} bytes", lambda t: t.thread_local("shared")),

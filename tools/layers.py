@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Checks the includes of src/ and sim/: each folder includes only what stands below it, and nothing goes in a circle.
+Within a folder, components stand on floors: one that includes others of its folder is a floor above the highest.
 
     tools/layers.py [ROOT]      one line for each include that is wrong; exit status 1 where there is any
 
@@ -9,7 +10,7 @@ and x.cpp are one component, so that x.cpp including y.h and y.cpp including x.h
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
@@ -22,6 +23,8 @@ class Tree:
     places: tuple  # where its includes are looked up
     layers: tuple  # from the top; folders in one entry stand side by side and don't know each other
     document: tuple = ()  # (file, pattern of a line that names a folder, whether from the top)
+    table: tuple = ()  # (file, folders): has a row for each component of these folders
+    most_floors: dict = field(default_factory=dict)  # by folder, where that is said
 
 
 # "." is the tree's own folder. annex is the public interface, include/annex, which the library's inside doesn't know.
@@ -37,10 +40,13 @@ TREES = (
             ("front",),
             ("remote", "support", "harden", "sample"),
             ("core",),
+            ("pages",),
             ("os",),
             ("policy",),
         ),
         ("docs/architecture.md", r"^\| \w+ \| `src/(\w+)` \|", True),
+        table=("docs/architecture.md", ("pages", "core")),
+        most_floors={"core": 7, "pages": 7},
     ),
     Tree(
         "sim",
@@ -109,6 +115,26 @@ def wrong_layers(tree, includes):
             yield f"{include.source}:{include.line}: includes {include.target}: {target} stands {where} {source}"
 
 
+def wrong_floors(tree, includes):
+    """Folders with more floors than they may have, and what stands on what there."""
+    below = {}
+    for include in includes:
+        source, target = component(include.source), component(include.target)
+        if source != target and folder_of(source, tree.places) == folder_of(target, tree.places):
+            below.setdefault(source, set()).add(target)
+
+    def tower(one, above=()):  # the longest one that ends in this component; a circle is told of elsewhere
+        towers = (tower(other, (*above, one)) for other in sorted(below.get(one, ())) if other not in above)
+        return (*max(towers, key=len, default=()), one)
+
+    for folder, most in tree.most_floors.items():
+        towers = (tower(one) for one in sorted(below) if folder_of(one, tree.places) == folder)
+        highest = max(towers, key=len, default=())
+        if len(highest) > most:
+            names = " < ".join(Path(one).name for one in highest)
+            yield f"{tree.folder}: {folder} has {len(highest)} floors, more than {most}: {names}"
+
+
 def circles(includes, unit):
     """The includes of each circle; unit(path) says what counts as one."""
     between = [i for i in includes if unit(i.source) != unit(i.target)]
@@ -166,12 +192,31 @@ def wrong_document(root, tree):
         yield f"{name}: its order of {tree.folder} is {' '.join(told)}; from the top it is {' '.join(held)}"
 
 
+def wrong_table(root, tree):
+    """A component of certain folders has no row in the document's table, or a row is of none."""
+    if not tree.table:
+        return
+    name, folders = tree.table
+    told = set(re.findall(r"^\| `(\w+/\w+)`", (root / name).read_text(), re.MULTILINE))
+    told = {row for row in told if row.split("/")[0] in folders}
+    held = {
+        f"{folder}/{path.stem}"
+        for folder in folders
+        for path in (root / tree.folder / folder).glob("*")
+        if path.suffix in SUFFIXES
+    }
+    yield from (f"{name}: no row of the table tells of {tree.folder}/{one}" for one in sorted(held - told))
+    yield from (f"{name}: a row of the table tells of {one}, which is not there" for one in sorted(told - held))
+
+
 def problems(root, trees, exceptions):
     wrong, everything = [], []
     for tree in trees:
         includes, unreadable = includes_of(root, tree)
         wrong += unreadable
         wrong += wrong_layers(tree, includes)
+        wrong += wrong_floors(tree, includes)
+        wrong += wrong_table(root, tree)
         if tree.document:
             wrong += wrong_document(root, tree)
         everything += includes

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/arena.h"
-#include "core/chance.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "os/message.h"
+#include "pages/arena.h"
+#include "pages/chance.h"
 
 namespace annex {
 
@@ -19,18 +19,20 @@ namespace {
   if (head->kind == Kind::kSlab) {
     text << " (in a slab; size class " << uint64_t{block_size(head->size_class)} << ")";
   } else if (head->kind == Kind::kSpan) {
-    text << " (a large block; usable size " << uint64_t{head->span.bytes} << ")";
+    text << " (a large block; usable size " << uint64_t{static_cast<const Span*>(head)->bytes} << ")";
   }
 }
 
 }  // namespace
 
-void die(const char* what, const void* address) {
+void die(const char* what, const void* address, const Granule* there) {
   char words[80];
   os::Text text(words, sizeof words - 1);
-  if (const Granule* granule = granule_of(address)) describe(text, granule);
+  if (there != nullptr) describe(text, there);
   words[text.stored()] = '\0';
   os::fatal(what, address, words, kByChance ? "" : "annex run --mode hardened finds more");
 }
+
+void die_at(const char* what, const void* address) { die(what, address, granule_of(address)); }
 
 }  // namespace annex

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "core/granule.h"
 #include "core/plain_words.h"
 #include "core/sealed_words.h"
+#include "core/slab_record.h"
 #include "policy/policy.h"
 
 namespace annex {

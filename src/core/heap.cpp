@@ -5,68 +5,64 @@
 #include <atomic>
 #include <cstring>
 
-#include "core/arena.h"
-#include "core/commitment.h"
 #include "core/die.h"
-#include "core/runs.h"
 #include "os/random.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
 #include "policy/policy.h"
 
 namespace annex {
 
 Block* Heap::refill(SizeClass c) {
   ++refills;
-  Granule* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
+  Slab* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
   if (slab == nullptr) return nullptr;
-  return slab->free != nullptr ? take(slab) : carve(slab);
+  return slab->free != nullptr ? take_list(slab) : carve(slab);
 }
 
 // How many clean runs a heap of so many granules takes at a time beside the one that it needs: a share of what it has,
 // as it is likely to grow by as much, and few enough not to spread the heaps' memory over too many huge pages.
-constexpr uint32_t spares_wanted(uint32_t granules) { return std::min(granules / 2 + 1, 8u); }
+constexpr uint32_t spares_wanted(uint32_t granules) { return std::min(granules / 2 + 1, Spares::kMost); }
 
-// nullptr where memory is exhausted. Dirty memory first, the heap's own and then the arena's; but a class's first slab
-// is rather of clean memory (commitment.h).
-Granule* Heap::new_slab(SizeClass c) {
+// nullptr where memory is exhausted. Dirty memory first, the heap's own and then the page heap's; but a class's first
+// slab is rather of clean memory (pages/commitment.h).
+Slab* Heap::new_slab(SizeClass c) {
   const bool first = life_.current(c) == nullptr;
   if (!first) {
-    if (Granule* slab = take_cached(c)) return slab;
+    if (Slab* slab = take_cached(c)) return slab;
   }
-  if (first || commitment.dirty == 0) {
-    if (Granule* slab = take_spare(c)) return slab;
+  if (first || page_heap.books.dirty == 0) {
+    if (Slab* slab = take_spare(c)) return slab;
   }
-  touched_.tell();  // by which the arena decides what pages fresh memory gets
-  Granule* slab = make_slab(c, this, number, first, spares_ == nullptr ? spares_wanted(granules_) : 0, &spares_);
+  touched_.tell();  // by which the page heap decides what pages fresh memory gets
+  Slab* slab = make_slab(c, {this, number}, first, spares_.count == 0 ? spares_wanted(granules_) : 0, &spares_);
   if (slab == nullptr) return first ? take_cached(c) : take_spare(c);  // what was passed over
   granules_ += slab_granules(c);
   return slab;
 }
 
 // An empty slab that waits, made one of the class; nullptr where there is none of its length.
-Granule* Heap::take_cached(SizeClass c) {
-  Granule* slab = cache_.take(slab_granules(c));
+Slab* Heap::take_cached(SizeClass c) {
+  Slab* slab = cache_.pop(slab_granules(c));
   if (slab != nullptr) remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
   return slab;
 }
 
 // A clean run that waits, made a slab; nullptr where there is none, or it is too short.
-Granule* Heap::take_spare(SizeClass c) {
-  if (spares_ == nullptr || slab_granules(c) > 1) return nullptr;
-  Granule* slab = spares_;
-  spares_ = slab->next;
-  make_slab_of(slab, c, this, number);
+Slab* Heap::take_spare(SizeClass c) {
+  if (spares_.count == 0 || slab_granules(c) > 1) return nullptr;
   ++granules_;
-  return slab;
+  return make_slab_of(spares_.runs[--spares_.count], c, {this, number});
 }
 
 // None of the slab's blocks is in use, and it is in no list.
-void Heap::drop(Granule* slab) {
+void Heap::drop(Slab* slab) {
   const uint32_t granules = slab_granules(slab->size_class);
   touched_.subtract(slab->carved * block_size(slab->size_class), granules_);
   end_slab(slab);
-  if (cache_.put(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
+  if (cache_.push(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
   granules_ -= granules;
-  give_slab_run(slab);
+  page_heap.give_slab(slab);
 }
 
 namespace {
@@ -110,7 +106,7 @@ Block* link_by_chance(uint64_t key, char* first, size_t size, uint32_t count, bo
 }  // namespace
 
 // Fresh blocks.
-Block* Heap::carve(Granule* slab) {
+Block* Heap::carve(Slab* slab) {
   const size_t size = block_size(slab->size_class);
   const uint32_t count = blocks_to_carve(slab);
   char* const first = start_of(slab) + slab->carved * size;
@@ -123,36 +119,36 @@ Block* Heap::carve(Granule* slab) {
 }
 
 // The countdown ends when a fair share is free again.
-void Heap::Linked::becomes_full(Granule* slab) {
+void Heap::Linked::becomes_full(Slab* slab) {
   const uint32_t share = fair_share(slab->carved);
   slab->used_after = static_cast<uint16_t>(slab->carved - share);
   slab->countdown = static_cast<uint16_t>(share);
 }
 
-void Heap::put_back(Granule* head, const Chain& chain) {
+void Heap::put_back(Slab* slab, const Chain& chain) {
   // The chain is not walked: its blocks are in another core's caches.
-  set_next(chain.last, head->free);
-  head->free = chain.first;
-  if (chain.count < head->countdown) {
-    head->countdown = static_cast<uint16_t>(head->countdown - chain.count);
+  set_next(chain.last, slab->free);
+  slab->free = chain.first;
+  if (chain.count < slab->countdown) {
+    slab->countdown = static_cast<uint16_t>(slab->countdown - chain.count);
   } else {
-    settle(head, used_of(head) - chain.count);
+    settle(slab, used_of(slab) - chain.count);
   }
 }
 
-void Heap::settle(Granule* head, uint32_t used) noexcept {
+void Heap::settle(Slab* slab, uint32_t used) noexcept {
   // More blocks have come back than were out: less than none is in use.
-  if (used > head->carved) die(kFreedTwice, head->free);
-  set_used(head, used);
+  if (used > slab->carved) die(kFreedTwice, slab->free, slab);
+  set_used(slab, used);
   // What the heap's list holds counts as used.
-  if (used == 0 && head->state == SlabState::kCurrent && list_of(head->size_class) != nullptr)
-    die(kFreedTwice, head->free);
-  if (life_.came_back(head, used)) drop(head);
+  if (used == 0 && slab->state == SlabState::kCurrent && list_of(slab->size_class) != nullptr)
+    die(kFreedTwice, slab->free, slab);
+  if (life_.came_back(slab, used)) drop(slab);
 }
 
 void Heap::flush() {
   for (SizeClass c = 0; c < kClasses; ++c) {
-    Granule* slab = life_.current(c);
+    Slab* slab = life_.current(c);
     if (slab == nullptr) continue;
     uint32_t used = used_of(slab);
     Policy::MallocSteps::drop(c);
@@ -171,12 +167,11 @@ void Heap::flush() {
 }
 
 void Heap::give_runs() {
-  cache_.flush([this](Granule* run) {
+  cache_.flush([this](Slab* run) {
     granules_ -= slab_granules(run->size_class);
-    give_slab_run(run);
+    page_heap.give_slab(run);
   });
-  give_spares(spares_);
-  spares_ = nullptr;
+  page_heap.give(&spares_);
   touched_.tell();
 }
 

@@ -1,16 +1,21 @@
-// A heap: the slabs of one owner, and the free lists from which it allocates. Single-threaded code, no atomics.
+// A heap: slabs, and the free lists from which it allocates.
 //
 // One allocation, from fast to slow:
 //   1. pop from free[class]                                       (the front ends inline this)
 //   2. refill: take what has been freed into the current slab, whole, in O(1) (and seldom, put in order: list_order.h)
 //   3. refill: the first partial slab becomes current
 //   4. refill: carve fresh blocks out of the current slab, a page or so at a time
-//   5. refill: make a new slab, of a run in the heap's cache or one from the arena
+//   5. refill: make a new slab, of a run in the heap's cache or one from the page heap
 //
 // The free lists live here, not in the slabs: a list moves as a whole, so malloc keeps no count. All blocks of a list
-// count as used. free() pushes to the slab's own list and counts one number down; the events that need work (a full
-// slab has a fair share of free blocks again; a slab is empty) are where that number reaches zero. Keeping what is
-// freed apart from what is allocated from also avoids that every malloc waits for the store of the free before it.
+// count as used. free() pushes to the slab's own list and counts one number down (countdown); the events that need work
+// (a full slab has a fair share of free blocks again; a slab is empty) are where that number reaches zero. Keeping what
+// is freed apart from what is allocated from also avoids that every malloc waits for the store of the free before it.
+//
+// Synchronization: none. A heap has one holder at a time: the thread whose heap it is (its owner, as its slabs have
+// it), or, while no thread has it, whoever holds its inbox's lock (remote/inbox.h). The holder alone writes to the heap
+// and to the second line of its slabs' records; but a slab all of whose blocks wait in the inbox is anybody's to let go
+// of (reaped: remote/inbox.h).
 //
 // From: Exgen-Malloc (one heap, one free list per slab, one layer of metadata); the lazily carved slabs are common to
 // several allocators.
@@ -20,13 +25,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/chance.h"
-#include "core/commitment.h"
 #include "core/free_block.h"
-#include "core/granule.h"
 #include "core/list_order.h"
 #include "core/run_cache.h"
 #include "core/slab_life.h"
+#include "core/slab_record.h"
+#include "core/touched_bytes.h"
+#include "pages/chance.h"
+#include "pages/page_heap.h"
 
 namespace annex {
 
@@ -56,31 +62,31 @@ class Heap {
   // What refill() looks at first, for the front ends to inline: what has been freed of the class's current slab;
   // nullptr where that is nothing.
   Block* take_freed(SizeClass c) {
-    Granule* slab = life_.current(c);
+    Slab* slab = life_.current(c);
     if (slab == nullptr || slab->free == nullptr) return nullptr;
     ++refills;
-    return take(slab);
+    return take_list(slab);
   }
 
-  // A block of a slab of this heap comes back. `head` is the slab's first granule.
-  void put_back(Granule* head, Block* block) {
-    set_next(block, head->free);
-    mark_free(head->key, block);
-    head->free = block;
-    if (--head->countdown == 0) settle(head, head->used_after);
+  // A block of a slab of this heap comes back.
+  void put_back(Slab* slab, Block* block) {
+    set_next(block, slab->free);
+    mark_free(slab->key, block);
+    slab->free = block;
+    if (--slab->countdown == 0) settle(slab, slab->used_after);
   }
   // A chain of the slab's blocks comes back, marked.
-  void put_back(Granule* head, const Chain& chain);
+  void put_back(Slab* slab, const Chain& chain);
 
   // free() has counted the slab down to an event; `used` blocks are still in use.
-  void settle(Granule* head, uint32_t used) noexcept;
+  void settle(Slab* slab, uint32_t used) noexcept;
 
   // Puts the lists back into their slabs and lets go of every empty slab.
   void flush();
   // Lets go of the runs that wait for its next slabs.
   void give_runs();
 
-  // A thread other than the owner has let go of slabs of this heap.
+  // A thread other than the holder has let go of slabs of this heap (reaped: remote/inbox.h).
   void note_taken_away(uint32_t granules) { taken_away_.fetch_add(granules, std::memory_order_relaxed); }
 
   Counter refills;
@@ -88,12 +94,12 @@ class Heap {
  private:
   // Free blocks are linked through themselves.
   struct Linked {
-    static bool has_free(const Granule* slab) { return slab->free != nullptr; }
-    static void becomes_full(Granule* slab);
+    static bool has_free(const Slab* slab) { return slab->free != nullptr; }
+    static void becomes_full(Slab* slab);
   };
 
   // The slab's freed blocks, all of them; from here on they count as used.
-  static Block* take(Granule* slab) {
+  static Block* take_list(Slab* slab) {
     Block* list = slab->free;
     slab->free = nullptr;
     if (wants_order(slab)) [[unlikely]]
@@ -102,15 +108,15 @@ class Heap {
     return list;
   }
   Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }
-  Block* carve(Granule* slab);
-  Granule* new_slab(SizeClass c);
-  Granule* take_cached(SizeClass c);
-  Granule* take_spare(SizeClass c);
-  void drop(Granule* slab);
+  Block* carve(Slab* slab);
+  Slab* new_slab(SizeClass c);
+  Slab* take_cached(SizeClass c);
+  Slab* take_spare(SizeClass c);
+  void drop(Slab* slab);
 
   SlabLife<Linked> life_;
   RunCache cache_;
-  Granule* spares_ = nullptr;  // clean runs of one granule, linked by `next`
+  Spares spares_;
   TouchedBytes touched_;
   uint32_t granules_ = 0;  // of its slabs and its cache, those taken away included
   uint32_t remade_ = 0;    // slabs

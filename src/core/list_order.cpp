@@ -49,14 +49,14 @@ class Places {
 
 }  // namespace
 
-Block* in_order(const Granule* slab, Block* list) {
+Block* in_order(const Slab* slab, Block* list) {
   const uintptr_t start = reinterpret_cast<uintptr_t>(list) & ~(kGranule - 1);
   Places places;
   const Block* before = list;
   for (Block* block = list; block != nullptr; before = block, block = next_of(block)) {
     const uintptr_t offset = reinterpret_cast<uintptr_t>(block) - start;
-    if (offset >= kGranule || !own_block_starts_at(slab, offset)) die(kWrittenAfterFree, before);
-    if (!places.add(offset)) die(kFreedTwice, block);
+    if (offset >= kGranule || !own_block_starts_at(slab, offset)) die(kWrittenAfterFree, before, slab);
+    if (!places.add(offset)) die(kFreedTwice, block, slab);
   }
   Block* ordered = nullptr;
   places.for_each_backwards([&](size_t offset) {

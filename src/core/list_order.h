@@ -9,9 +9,9 @@
 
 #include <cstdint>
 
-#include "core/chance.h"
 #include "core/free_block.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
+#include "pages/chance.h"
 
 namespace annex {
 
@@ -20,11 +20,11 @@ inline constexpr uint32_t kTakesInOrder = 16;  // each 16th long list of a slab 
 
 // The slab's freed blocks are about to be taken: whether they are to be put in order. Not in the hardened build, which
 // has them in random order.
-inline bool wants_order(Granule* slab) {
+inline bool wants_order(Slab* slab) {
   return !kByChance && slab->carved - used_of(slab) >= kLongList && ++slab->takes % kTakesInOrder == 0;
 }
 
 // Links the list of the slab's blocks anew. Ends the process where one has been written to, so that it leads astray.
-[[gnu::cold]] Block* in_order(const Granule* slab, Block* list);
+[[gnu::cold]] Block* in_order(const Slab* slab, Block* list);
 
 }  // namespace annex

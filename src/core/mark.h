@@ -1,7 +1,7 @@
 // The mark of a free block, in its second word: by it free() sees that a block is freed twice, or was never allocated,
 // whatever list the block is on and whichever thread put it there.
 //
-//   mark = key ^ address      the key is the slab's, and another one each time that a slab is made (core/granule.h)
+//   mark = key ^ address      the key is the slab's, and another one each time that a slab is made (core/slab_record.h)
 //
 // A block is marked when it is made and when it is freed, and malloc clears the word. So no live block holds a mark of
 // its slab as it is now: what a program may copy out of memory that it never wrote is a mark of a slab that is no more.
@@ -12,8 +12,6 @@
 #pragma once
 
 #include <cstdint>
-
-#include "core/granule.h"
 
 namespace annex {
 

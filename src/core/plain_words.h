@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/granule.h"
 #include "core/mark.h"
+#include "core/slab_record.h"
 
 namespace annex {
 

@@ -8,9 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/arena.h"
 #include "core/free_block.h"
-#include "core/heap.h"
+#include "pages/arena.h"
 
 namespace annex {
 
@@ -22,7 +21,7 @@ template <void slow(void*), void elsewhere(void*), class IsOwn, class Foreign, c
   const size_t index = (reinterpret_cast<uintptr_t>(address) - start) >> kGranuleShift;
   if (index >= primary_granules()) [[unlikely]]
     return elsewhere(address);
-  Granule* slab = primary_granule(start, index);
+  Slab* slab = static_cast<Slab*>(primary_granule(start, index));
   Block* block = static_cast<Block*>(address);
   const uint64_t key = slab->key;
   if (!is_own(key)) [[unlikely]]

@@ -2,9 +2,9 @@
 // slabs that come and go need no lock, and what they hold stays in this core's caches.
 //
 // It holds no more than a share of what the heap has, so that memory which one heap no longer needs reaches the others:
-// see room(). Runs that are beyond it go to the arena.
+// see room(). Runs that are beyond it go to the page heap.
 //
-// To the arena and to walks a run in the cache is a slab of its last class that has no block.
+// To the page heap and to walks a run in the cache is a slab of its last class that has no block.
 //
 // Synchronization: none; it belongs to its heap.
 #pragma once
@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 
 namespace annex {
 
@@ -27,18 +27,18 @@ class RunCache {
   static constexpr uint32_t room(uint32_t granules) { return std::min(granules / kShare + 1, kMost); }
 
   // A run of so many granules, the one that came last; nullptr where there is none.
-  Granule* take(uint32_t granules) {
-    Granule*& first = first_[granules - 1];
-    Granule* run = first;
+  Slab* pop(uint32_t granules) {
+    Slab*& first = first_[granules - 1];
+    Slab* run = first;
     if (run == nullptr) return nullptr;
     first = run->next;
     held_ -= granules;
     return run;
   }
 
-  // False where there is no room, for a heap of `of` granules: then it is still the caller's.
-  bool put(Granule* run, uint32_t granules, uint32_t of) {
-    if (held_ + granules > room(of)) return false;
+  // False where there is no room, for a heap of so many granules: then it is still the caller's.
+  bool push(Slab* run, uint32_t granules, uint32_t heap_granules) {
+    if (held_ + granules > room(heap_granules)) return false;
     run->next = first_[granules - 1];
     first_[granules - 1] = run;
     held_ += granules;
@@ -49,12 +49,12 @@ class RunCache {
   template <class Give>
   void flush(Give give) {
     for (uint32_t granules = 1; granules <= kLengths; ++granules) {
-      while (Granule* run = take(granules)) give(run);
+      while (Slab* run = pop(granules)) give(run);
     }
   }
 
  private:
-  Granule* first_[kLengths] = {};
+  Slab* first_[kLengths] = {};
   uint32_t held_ = 0;  // granules
 };
 

@@ -15,8 +15,8 @@
 #include <cstdint>
 
 #include "core/die.h"
-#include "core/granule.h"
-#include "core/secret.h"
+#include "core/slab_record.h"
+#include "pages/secret.h"
 
 namespace annex {
 
@@ -25,7 +25,7 @@ struct SealedWords {
     const uint64_t seal = seal_of(block);
     const uint64_t word = reinterpret_cast<uintptr_t>(block->next) ^ seal;
     if (block->mark != voucher(word, seal)) [[unlikely]]
-      die(kWrittenAfterFree, block);
+      die_at(kWrittenAfterFree, block);
     return word;
   }
   static void set_word(Block* block, uint64_t word) {

@@ -1,24 +1,41 @@
 // Slabs: see slab.h.
 #include "core/slab.h"
 
+#include <atomic>
 #include <bit>
 
-#include "core/chance.h"
-#include "core/commitment.h"
-#include "core/runs.h"
 #include "os/pages.h"
+#include "os/random.h"
+#include "pages/chance.h"
+#include "pages/page_heap.h"
 
 namespace annex {
 
 namespace {
 
+// Of slabs' keys, what is by chance: begins anywhere, and then another one for each slab.
+uint64_t key_chance() {
+  static constinit std::atomic<uint64_t> count{0};
+  uint64_t number = count.fetch_add(1, std::memory_order_relaxed);
+  if (number == 0) number = count.fetch_add(os::random_word(), std::memory_order_relaxed);
+  return os::mixed(number);
+}
+
 // Whatever a heap reads of a slab without blocks.
-void begin(Granule* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh) {
+void begin(Slab* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh) {
+  slab->size_class = c;
   slab->key = slab_key(c, static_cast<uint16_t>(chance), number);
   slab->free = nullptr;
-  slab->remote = 0;
+  slab->remote_batch = 0;
   slab->fresh = fresh;
   slab->takes = 0;
+}
+
+Slab* make(Granule* run, SizeClass c, Owner owner, bool clean) {
+  Slab* const slab = static_cast<Slab*>(run);
+  slab->owner = owner.heap;
+  begin(slab, c, owner.number, key_chance(), clean);
+  return slab;
 }
 
 // So many bytes of blocks are made together: as many blocks as are put in random order, or where those are much memory,
@@ -30,37 +47,27 @@ size_t extent_by_chance(size_t size) {
 
 }  // namespace
 
-Granule* make_slab(SizeClass c, Heap* owner, uint16_t number, bool first, uint32_t more, Granule** spares) {
-  bool clean = false;
-  Granule* slab = take_slab_run(c, &clean, first, more, spares);
-  if (slab == nullptr) return nullptr;
-  slab->owner = owner;
-  begin(slab, c, number, slab->key, clean);
-  return slab;
+Slab* make_slab(SizeClass c, Owner owner, bool first, uint32_t more, Spares* spares) {
+  const Want want = {.granules = slab_granules(c), .use = first ? Use::kFirstSlab : Use::kSlab, .size_class = c};
+  const Run run = page_heap.take(want, more, spares);
+  return run.head == nullptr ? nullptr : make(run.head, c, owner, run.clean);
 }
 
-void make_slab_of(Granule* spare, SizeClass c, Heap* owner, uint16_t number) {
-  spare->owner = owner;
-  spare->size_class = c;
-  begin(spare, c, number, spare->key, true);
-}
+Slab* make_slab_of(Granule* spare, SizeClass c, Owner owner) { return make(spare, c, owner, true); }
 
-void end_slab(Granule* slab) {
+void end_slab(Slab* slab) {
   slab->countdown = slab->used_after = 0;
   set_carved(slab, 0);
 }
 
-void remake_slab(Granule* slab, SizeClass c, uint64_t chance) {
-  slab->size_class = c;
-  begin(slab, c, owner_in(slab->key), chance, false);
-}
+void remake_slab(Slab* slab, SizeClass c, uint64_t chance) { begin(slab, c, owner_in(slab->key), chance, false); }
 
-void set_carved(Granule* slab, uint32_t blocks) {
+void set_carved(Slab* slab, uint32_t blocks) {
   __atomic_store_n(&slab->carved, static_cast<uint16_t>(blocks), __ATOMIC_RELAXED);
   __atomic_store_n(&slab->limit, slab_limit(slab->size_class, slab->key, blocks), __ATOMIC_RELAXED);
 }
 
-uint32_t blocks_to_carve(const Granule* slab) {
+uint32_t blocks_to_carve(const Slab* slab) {
   const size_t size = block_size(slab->size_class);
   const size_t extent = kByChance ? extent_by_chance(size) : slab->fresh ? os::page_size() : kResidentExtent;
   const size_t from = slab->carved * size;
@@ -69,13 +76,13 @@ uint32_t blocks_to_carve(const Granule* slab) {
                   slab_capacity(slab->size_class) - slab->carved);
 }
 
-void let_go(Granule* slab) {
-  note_untouched(slab->carved * block_size(slab->size_class));
+void let_go(Slab* slab) {
+  page_heap.books.touched.fetch_sub(slab->carved * block_size(slab->size_class), std::memory_order_relaxed);
   end_slab(slab);
-  give_slab_run(slab);
+  page_heap.give_slab(slab);
 }
 
-void SlabList::push_front(Granule* slab) {
+void SlabList::push_front(Slab* slab) {
   slab->state = SlabState::kPartial;
   slab->previous = nullptr;
   slab->next = first_;
@@ -83,7 +90,7 @@ void SlabList::push_front(Granule* slab) {
   first_ = slab;
 }
 
-void SlabList::push_back(Granule* slab) {
+void SlabList::push_back(Slab* slab) {
   slab->state = SlabState::kPartial;
   slab->next = nullptr;
   slab->previous = last_;
@@ -91,7 +98,7 @@ void SlabList::push_back(Granule* slab) {
   last_ = slab;
 }
 
-void SlabList::remove(Granule* slab) {
+void SlabList::remove(Slab* slab) {
   (slab->next != nullptr ? slab->next->previous : last_) = slab->previous;
   (slab->previous != nullptr ? slab->previous->next : first_) = slab->next;
 }

@@ -13,8 +13,8 @@
 
 #include <atomic>
 
-#include "core/granule.h"
 #include "core/slab.h"
+#include "core/slab_record.h"
 
 namespace annex {
 
@@ -24,10 +24,10 @@ class SlabLife {
   // The slab to allocate from: one with free blocks, or else one with blocks to carve. make() makes one where there is
   // neither; nullptr where that returns nullptr.
   template <class Make>
-  [[gnu::always_inline]] Granule* choose(SizeClass c, Make make) {
-    Granule* const slab = current_[c];
+  [[gnu::always_inline]] Slab* choose(SizeClass c, Make make) {
+    Slab* const slab = current_[c];
     if (slab != nullptr && Kept::has_free(slab)) return slab;
-    Granule* candidate = partial_[c].first();
+    Slab* candidate = partial_[c].first();
     const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
     if (candidate == nullptr || (carvable && !Kept::has_free(candidate))) {
       if (carvable) return slab;
@@ -41,9 +41,9 @@ class SlabLife {
     return current_[c] = candidate;
   }
 
-  // Blocks have come back, and `used` are still in use: fewer than before by a fair share, or none, where the slab was
-  // full. True where it is empty, and in no list any more.
-  [[gnu::always_inline]] bool came_back(Granule* slab, uint32_t used) {
+  // Blocks have come back, and `used` are still in use. (Of a full slab, a fair share or all have by now.) True where
+  // it is empty, and in no list any more.
+  [[gnu::always_inline]] bool came_back(Slab* slab, uint32_t used) {
     if (slab->state == SlabState::kCurrent) return false;  // perhaps empty, but about to be allocated from
     if (used == 0) {
       if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
@@ -53,10 +53,10 @@ class SlabLife {
     return false;
   }
 
-  Granule* current(SizeClass c) const { return current_[c]; }
+  Slab* current(SizeClass c) const { return current_[c]; }
   // The class has no current slab any more: it is partial or full, or in no list where it is empty.
   void leave_current(SizeClass c, uint32_t used) {
-    Granule* const slab = current_[c];
+    Slab* const slab = current_[c];
     current_[c] = nullptr;
     if (used == 0) return;
     if (Kept::has_free(slab)) {
@@ -68,7 +68,7 @@ class SlabLife {
 
  private:
   // A current slab with nothing left to give makes room for another.
-  void retire(Granule* slab) {
+  void retire(Slab* slab) {
     if (slab->carved < slab_capacity(slab->size_class)) {
       partial_[slab->size_class].push_back(slab);
       return;
@@ -78,7 +78,7 @@ class SlabLife {
     std::atomic_ref<SlabState>(slab->state).store(SlabState::kFull, std::memory_order_release);
   }
 
-  Granule* current_[kClasses] = {};
+  Slab* current_[kClasses] = {};
   SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
 };
 

@@ -4,13 +4,13 @@
 #include <cerrno>
 
 #include "annex/annex.h"
-#include "core/arena.h"
 #include "entry/family.h"
 #include "entry/lifetime.h"
 #include "entry/visibility.h"
 #include "observe/report.h"
 #include "observe/walk.h"
 #include "os/memory_tags.h"
+#include "pages/arena.h"
 #include "sample/sampled_blocks.h"
 
 #define ANNEX_STRING_(x) #x
@@ -71,7 +71,8 @@ ANNEX_EXPORT int annex_owns(const void* address) {
 }
 
 ANNEX_EXPORT int annex_heap_walk(int (*visit)(const annex_region* region, void* context), void* context) {
-  return observe::walk(visit, context);
+  const annex::Locked lock;
+  return observe::walk(lock, visit, context);
 }
 
 }  // extern "C"

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/arena.h"
 #include "front/front.h"
 #include "front/request.h"
+#include "pages/arena.h"
 
 namespace annex::entry {
 

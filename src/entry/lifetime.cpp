@@ -5,8 +5,6 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
-#include "core/purge.h"
-#include "core/runs.h"
 #include "front/front.h"
 #include "observe/report.h"
 #include "os/call_stack.h"
@@ -15,6 +13,8 @@
 #include "os/message.h"
 #include "os/options.h"
 #include "os/standard_error.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
 #include "sample/sampled_blocks.h"
 
 namespace annex::entry {
@@ -29,14 +29,15 @@ void before_fork() {
   os::fork.hold_all([] {
     os::hold_helpers_lock_for_fork();
     Front::hold_locks_for_fork();
-    purge_before_fork();
+    page_heap.hold_lock_for_fork();
   });
 }
 
 void after_fork_in_parent() { os::fork.end_in_parent(); }
 
 void after_fork_in_child() {
-  purge_after_fork();
+  page_heap.after_fork_in_child();
+  os::forget_helpers_after_fork();
   Front::after_fork_in_child();
   os::fork.end_in_child();
 }
@@ -49,7 +50,7 @@ void after_fork_in_child() {
   if (environ == nullptr) environ = environment;  // as libc's own start is about to
   os::note_standard_error();
   Front::start();
-  const bool ready = set_up();
+  const bool ready = page_heap.set_up();
   os::allow_helpers();
   if (os::options.backtrace) os::prepare_call_stacks();
   if (ready && os::options.sample != 0) sample::start();

@@ -12,7 +12,7 @@
 namespace annex {
 
 struct Block;
-struct Granule;
+struct Slab;
 struct Chain;
 
 namespace experiments {
@@ -25,7 +25,7 @@ struct Segregated;  // experiments/segregated.h
 // heap that have something, unless it is there.
 struct BySlab {
   template <class To>
-  static void add(Granule* slab, const Chain& chain, To to) {
+  static void add(Slab* slab, const Chain& chain, To to) {
     to.send(slab, chain);
   }
   template <class To>
@@ -36,9 +36,9 @@ struct BySlab {
 
 // Each block is a batch of its own: what batches are worth is the difference.
 struct Unbatched {
-  static bool add_to_open(Granule*, Block*) { return false; }
+  static bool add_to_open(Slab*, Block*) { return false; }
   template <class Close>
-  static bool add(Granule* slab, Block* block, Close close) {
+  static bool add(Slab* slab, Block* block, Close close) {
     close(slab, {block, block, 1});
     return true;
   }

@@ -5,10 +5,10 @@
 
 #include "core/block.h"
 #include "core/die.h"
-#include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
 #include "os/fork.h"
+#include "pages/page_heap.h"
 #include "support/side_tables.h"
 
 namespace annex::experiments {
@@ -22,7 +22,7 @@ namespace {
 // The arena's side tables are made with its first part.
 bool ready() {
   commit_side_tables = support::commit;
-  return set_up();
+  return page_heap.set_up();
 }
 
 void* allocate_small(SizeClass c) {
@@ -33,7 +33,8 @@ void* allocate_small(SizeClass c) {
 // The head of a block that is in use.
 Granule* live_or_die(const void* block) {
   Granule* const head = block_or_die(block);
-  if (head->kind == Kind::kSlab && support::SegregatedHeap::is_free(head, block)) die(kFreedTwice, block);
+  const Slab* const slab = as_slab(head);
+  if (slab != nullptr && support::SegregatedHeap::is_free(slab, block)) die(kFreedTwice, block, head);
   return head;
 }
 
@@ -62,14 +63,14 @@ void* Segregated::allocate_aligned(size_t alignment, size_t bytes) {
 
 Found Segregated::look_up(const void* block) {
   Granule* const head = live_or_die(block);
-  return {usable_size(head), head->kind == Kind::kSpan ? head : nullptr};
+  return {usable_size(head), as_span(head)};
 }
 
-bool Segregated::resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
+bool Segregated::resize(Span* span, size_t bytes) { return resize_span_in_place(span, bytes); }
 
 size_t Segregated::give_back() {
   segregated_heap.flush();
-  return purge_all();
+  return page_heap.trim();
 }
 
 HeapCounts Segregated::count_heaps() { return {.heaps = 1}; }

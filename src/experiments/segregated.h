@@ -9,9 +9,9 @@
 
 #include <cstddef>
 
-#include "core/granule.h"
 #include "core/span.h"
 #include "front/frontend.h"
+#include "pages/granule.h"
 #include "support/segregated_heap.h"
 
 namespace annex::experiments {
@@ -30,8 +30,8 @@ struct Segregated {
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static front::Found look_up(const void* block);
-  static bool resize(Granule* span, size_t bytes);
-  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
+  static bool resize(Span* span, size_t bytes);
+  static void* move(Span* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static front::HeapCounts count_heaps();
   static void start() {}

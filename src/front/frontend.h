@@ -8,14 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/granule.h"
+#include "pages/granule.h"
 
 namespace annex::front {
 
 // What there is to know of a live block without more work than the flavour must do.
 struct Found {
   size_t usable;
-  Granule* span;  // its metadata, where it is a span; else nullptr
+  Span* span;  // its metadata, where it is a span; else nullptr
 };
 
 struct HeapCounts {
@@ -26,7 +26,7 @@ struct HeapCounts {
 };
 
 template <class F>
-concept Frontend = requires(size_t bytes, size_t alignment, void* block, Granule* span) {
+concept Frontend = requires(size_t bytes, size_t alignment, void* block, Span* span) {
   // malloc; nullptr and errno ENOMEM where memory is exhausted. Inline but for the slow path, in whose place another
   // may be put: allocate<slow>.
   { F::allocate(bytes) } -> std::same_as<void*>;
@@ -45,7 +45,7 @@ concept Frontend = requires(size_t bytes, size_t alignment, void* block, Granule
   { F::count_heaps() } -> std::same_as<HeapCounts>;
   // When the library has been loaded; first of all, unless something was allocated before.
   { F::start() } -> std::same_as<void>;
-  // All locks but the arena's, in the order of os/fork.h; then, where the other threads are no more.
+  // All locks but the page heap's, in the order of os/fork.h; then, where the other threads are no more.
   { F::hold_locks_for_fork() } -> std::same_as<void>;
   { F::after_fork_in_child() } -> std::same_as<void>;
   { F::kName[0] } -> std::convertible_to<char>;  // "shared"

@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/arena.h"
 #include "core/block.h"
 #include "core/die.h"
-#include "core/runs.h"
 #include "front/request.h"
 #include "front/shared.h"
 #include "harden/canary.h"
@@ -18,6 +16,8 @@
 #include "harden/tags.h"
 #include "os/fork.h"
 #include "os/options.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
 
 namespace annex::front {
 
@@ -72,9 +72,9 @@ size_t zeroed_of(size_t bytes) {
 [[gnu::always_inline]] inline void* hand_out(void* block, uint8_t* state, SizeClass c, size_t bytes) {
   static_cast<Block*>(block)->next = nullptr;
   if (load(state) != 0) [[unlikely]]
-    die(kFreedTwice, block);
+    die_at(kFreedTwice, block);
   if (kChecksZero && !is_untouched(block, block_size(c))) [[unlikely]]
-    die(kWrittenAfterFree, block);
+    die_at(kWrittenAfterFree, block);
   const uint8_t now = state_for(c, bytes);
   store(state, now);
   set_canary(block, room_in(c, now));
@@ -103,7 +103,7 @@ void* allocate_big(size_t bytes, size_t alignment) {
 
 void* allocate_none() {
   prepare();
-  void* block = set_up() ? allocate_empty() : nullptr;
+  void* block = page_heap.set_up() ? allocate_empty() : nullptr;
   return block != nullptr ? block : allocate_in(class_of(kCanaryBytes), 0);
 }
 
@@ -111,16 +111,14 @@ void* allocate_none() {
 
 // The slab or span of a block, or the process ends.
 Granule* find_or_die(const void* block) {
-  const char* problem = nullptr;
-  Granule* head = find_block(block, &problem);
-  if (head == nullptr) [[unlikely]]
-    die(problem, block);
+  const auto [head, problem] = pointee_of(block);
+  if (problem != nullptr) [[unlikely]]
+    die(problem, block, head);
   return head;
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] void die_of_wrong_free(const void* block) {
-  find_or_die(block);
-  die(kFreedTwice, block);
+  die(kFreedTwice, block, find_or_die(block));
 }
 
 // The program's room in a block of a slab of that class; the process ends where it is not in use.
@@ -140,10 +138,10 @@ Granule* find_or_die(const void* block) {
 void release_small(SizeClass c, const void* pointer, void* block, uint8_t* state, size_t bytes) {
   const size_t room = live_room(c, block, state);
   if (room != bytes && bytes != 0 && !same_size(c, room, bytes)) [[unlikely]]
-    die(kOtherSize, block);
+    die_at(kOtherSize, block);
   take_tag(pointer, block, block_size(c));
   if (!canary_stands(block, room)) [[unlikely]]
-    die(kWrittenBehind, block);
+    die_at(kWrittenBehind, block);
   store(state, 0);
   memset(static_cast<char*>(block) + room, 0, kCanaryBytes);
   memset(block, 0, zeroed_of(block_size(c)));
@@ -159,9 +157,9 @@ void* hardened::hand_out_larger(Block** list, SizeClass c, size_t bytes) {
 
 void hardened::leave(void* block) {
   if (load(state_of(block)) != 0) [[unlikely]]
-    die(kFreedTwice, block);
+    die_at(kFreedTwice, block);
   if (!is_zero(block, sizeof(Block))) [[unlikely]]
-    die(is_marked(0, block) ? kFreedTwice : kWrittenAfterFree, block);
+    die_at(is_marked(0, block) ? kFreedTwice : kWrittenAfterFree, block);
   Shared::release(block);
 }
 
@@ -173,7 +171,7 @@ void hardened::hold_back(SizeClass c, void* block) {
   if (leaves != nullptr) leave_quickly(leaves);
 }
 
-void hardened::release_in(Granule* slab, void* pointer, size_t bytes) {
+void hardened::release_in(Slab* slab, void* pointer, size_t bytes) {
   void* const block = os::without_tag(pointer);
   release_small(slab->size_class, pointer, block, state_in_first(block), bytes);
 }
@@ -189,18 +187,18 @@ void Hardened::release_slow(void* pointer, size_t bytes) noexcept {
   if (pointer == nullptr) return;
   void* const block = os::without_tag(pointer);
   if (is_empty_block(block)) return free_empty(block);
-  Granule* head = find_or_die(block);
-  if (head->kind == Kind::kSpan) {
+  Granule* const head = find_or_die(block);
+  if (Span* span = as_span(head)) {
     check_tag(pointer, block);
-    if (bytes != 0 && bytes != room_of_span(head)) die(kOtherSize, block);
-    return harden::free_span(head);
+    if (bytes != 0 && bytes != room_of_span(span)) die(kOtherSize, block, span);
+    return harden::free_span(span);
   }
   release_small(head->size_class, pointer, block, state_of(block), bytes);
 }
 
 void Hardened::check_alignment(const void* pointer, size_t alignment) noexcept {
   if (alignment > 0 && reinterpret_cast<uintptr_t>(os::without_tag(pointer)) % alignment != 0) [[unlikely]]
-    die(kOtherAlignment, os::without_tag(pointer));
+    die_at(kOtherAlignment, os::without_tag(pointer));
 }
 
 // Every block is all zeros, but for the canary; not all of a larger one has been looked at.
@@ -223,14 +221,14 @@ Found Hardened::look_up(const void* pointer) {
     check_empty(block);
     return {0, nullptr};
   }
-  Granule* head = find_or_die(block);
+  Granule* const head = find_or_die(block);
   check_tag(pointer, block);
-  if (head->kind == Kind::kSpan) return {room_of_span(head), head};
+  if (Span* span = as_span(head)) return {room_of_span(span), span};
   return {live_room(head->size_class, block, state_of(block)), nullptr};
 }
 
-bool Hardened::resize(Granule* span, size_t bytes) { return harden::resize_span(span, bytes); }
-void* Hardened::move(Granule*, size_t) { return nullptr; }
+bool Hardened::resize(Span* span, size_t bytes) { return harden::resize_span(span, bytes); }
+void* Hardened::move(Span*, size_t) { return nullptr; }
 
 bool Hardened::refit(void* block, size_t bytes) {
   if (os::memory_tags || bytes == 0 || bytes > kMostBeside || is_empty_block(block)) return false;
@@ -241,7 +239,7 @@ bool Hardened::refit(void* block, size_t bytes) {
   if (bytes > most || bytes < most / 2) return false;
   uint8_t* const state = state_of(block);
   const size_t room = live_room(c, block, state);
-  if (!canary_stands(block, room)) die(kWrittenBehind, block);
+  if (!canary_stands(block, room)) die_at(kWrittenBehind, block);
   memset(static_cast<char*>(block) + room, 0, kCanaryBytes);
   const uint8_t now = state_for(c, bytes);
   store(state, now);

@@ -6,17 +6,17 @@
 //  - large blocks: between guard pages; freed ones are gone at once, and their addresses wait (harden/guarded_span.h)
 //  - empty blocks: can't be read or written
 //  - lists: encoded and checked (core/sealed_words.h)
-//  - places: by chance (core/chance.h)
+//  - places: by chance (pages/chance.h)
 //
 // What a check finds ends the process with one line. Sizes and alignments given to delete are checked as well.
 #pragma once
 
 #include <cstddef>
 
-#include "core/granule.h"
 #include "front/frontend.h"
 #include "front/hardened_paths.h"
 #include "front/shared.h"
+#include "pages/granule.h"
 
 namespace annex::front {
 
@@ -41,8 +41,8 @@ struct Hardened : Shared {
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
-  static bool resize(Granule* span, size_t bytes);
-  static void* move(Granule* span, size_t bytes);
+  static bool resize(Span* span, size_t bytes);
+  static void* move(Span* span, size_t bytes);
   static size_t give_back();
   static void start();
   static void hold_locks_for_fork();

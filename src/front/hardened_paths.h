@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/arena.h"
 #include "core/die.h"
 #include "core/free_block.h"
 #include "core/size_class.h"
@@ -15,6 +14,7 @@
 #include "harden/live_blocks.h"
 #include "harden/tags.h"
 #include "harden/zeros.h"
+#include "pages/arena.h"
 #include "policy/policy.h"
 
 namespace annex::front::hardened {
@@ -28,12 +28,12 @@ inline constexpr bool kChecksZero = Policy::kZeroing && Policy::kChecks;
 
 // The slab in which an address lies, where it is one of one granule in the first arena; else nullptr, which says
 // nothing.
-[[gnu::always_inline]] inline Granule* slab_at(const void* address) {
+[[gnu::always_inline]] inline Slab* slab_at(const void* address) {
   const size_t index = (reinterpret_cast<uintptr_t>(address) - primary.start) >> kGranuleShift;
   if (index >= primary_granules()) [[unlikely]]
     return nullptr;
   Granule* const granule = primary_granule(primary.start, index);
-  return granule->kind == Kind::kSlab ? granule : nullptr;
+  return as_slab(granule);
 }
 
 // The first block of the list becomes one of so many bytes, of which no state is rounded.
@@ -45,10 +45,10 @@ inline constexpr bool kChecksZero = Policy::kZeroing && Policy::kChecks;
   block->next = nullptr;
   uint8_t* const state = state_in_first(block);
   if (load(state) != 0) [[unlikely]]
-    die(kFreedTwice, block);
+    die_at(kFreedTwice, block);
   const size_t size = block_size(c);
   if (kChecksZero && !is_zero_behind_first(block, size)) [[unlikely]]
-    die(kWrittenAfterFree, block);
+    die_at(kWrittenAfterFree, block);
   store(state, static_cast<uint8_t>(size - kCanaryBytes - bytes + 1));
   set_canary(block, bytes, canary);
   return tagged(block, size);
@@ -63,7 +63,7 @@ void leave(void* block);
 // The same, where it lies in a slab of one granule in the first arena. That it is a block is known; one that is in use
 // again, or in a list, is not all zeros, or is found when it is handed out.
 [[gnu::always_inline]] inline void leave_quickly(void* address) {
-  Granule* const slab = slab_at(address);
+  Slab* const slab = slab_at(address);
   Block* const block = static_cast<Block*>(address);
   if (slab == nullptr || !is_zero(block, sizeof(Block))) [[unlikely]]
     return leave(address);
@@ -80,7 +80,7 @@ void leave(void* block);
 void hold_back(SizeClass c, void* block);
 
 // A block of more than kTinyBlock bytes, or with something wrong.
-void release_in(Granule* slab, void* pointer, size_t bytes);
+void release_in(Slab* slab, void* pointer, size_t bytes);
 
 // slow(bytes) where no block of the first arena is at hand.
 template <void* slow(size_t)>
@@ -103,7 +103,7 @@ template <void* slow(size_t)>
 template <void elsewhere(void*, size_t)>
 [[gnu::noinline]] void release(void* pointer, size_t bytes) noexcept {
   void* const block = os::without_tag(pointer);
-  Granule* const slab = slab_at(block);
+  Slab* const slab = slab_at(block);
   if (slab == nullptr) [[unlikely]]
     return elsewhere(pointer, bytes);
   const SizeClass c = slab->size_class;
@@ -117,7 +117,7 @@ template <void elsewhere(void*, size_t)>
     return release_in(slab, pointer, bytes);
   take_tag(pointer, block, size);  // before the block is read
   if (!canary_stands(block, room)) [[unlikely]]
-    die(kWrittenBehind, block);
+    die(kWrittenBehind, block, slab);
   store(state, 0);
   set_zero(block, Policy::kZeroing ? size : sizeof(Block));
   // A thread without a heap has a quarantine that has not started.

@@ -5,12 +5,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "core/arena.h"
 #include "core/block.h"
-#include "core/commitment.h"
 #include "core/die.h"
-#include "core/purger.h"
-#include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
 #include "front/shared.h"
@@ -20,6 +16,9 @@
 #include "os/forking.h"
 #include "os/lock.h"
 #include "os/options.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
+#include "pages/purger.h"
 #include "support/cpu_pool.h"
 #include "support/placement.h"
 #include "support/protocol.h"
@@ -52,7 +51,7 @@ constinit ThreadExit<Client, leave_client> thread_exit;
 // Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted: then what
 // the thread allocates is the orphans'.
 bool start_thread() {
-  if (thread_ends || !set_up() || !thread_exit.has_key()) return false;
+  if (thread_ends || !page_heap.set_up() || !thread_exit.has_key()) return false;
   Client* client = support_core.open();
   if (client == nullptr) return false;
   thread_magazines = client;
@@ -79,7 +78,7 @@ void start_helpers() {
 }
 
 void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
-  if (bytes > kMaxRequest || alignment > kMaxRequest - bytes || !set_up()) return out_of_memory();
+  if (bytes > kMaxRequest || alignment > kMaxRequest - bytes || !page_heap.set_up()) return out_of_memory();
   Request request = {.what = Request::What::kAllocate, .bytes = bytes > 0 ? bytes : 1, .alignment = alignment};
   if (bytes <= kMaxSmall && alignment <= kMinAlignment) {
     Client* client = own_client();
@@ -111,11 +110,11 @@ void widen(Client* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   magazine->overflowed = false;
   const uint32_t limit = std::min(2 * magazine->room(), support::widest_limit(c));
-  const size_t share = commitment.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
+  const size_t share = page_heap.books.touched.load(std::memory_order_relaxed) / (12 * support_core.open_clients());
   const size_t more = 2 * (limit - magazine->room()) * block_size(c);  // in two stacks
   if (more == 0 || client->widened + more > share) return;
   void**& slots = client->wide_slots[c];
-  if (slots == nullptr) slots = static_cast<void**>(map_metadata(support::wide_slots_bytes(c)));
+  if (slots == nullptr) slots = static_cast<void**>(page_heap.map_metadata(support::wide_slots_bytes(c)));
   if (slots == nullptr) return;
   client->widened += more;
   magazine->move(slots + 1, slots + 1 + support::widest_limit(c) + 1, limit);
@@ -217,14 +216,14 @@ Live live_or_die(const void* address) {
   const uint32_t magic = word != 0 ? support::slab_magic(c) : 0;
   const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
   if (within * magic >= magic) {
-    const Granule* head = block_or_die(address);
+    Granule* const head = block_or_die(address);
     if (head->kind == Kind::kSpan) return {kClasses};
     c = head->size_class;
     word = support::map_word(address);
   }
-  if (within >= support::end_in(word)) die(kNoBlock, address);
+  if (within >= support::end_in(word)) die_at(kNoBlock, address);
   const uint64_t key = support::key_in(word);
-  if (is_marked(key, address)) die(kFreedTwice, address);
+  if (is_marked(key, address)) die_at(kFreedTwice, address);
   return {c, key};
 }
 
@@ -267,7 +266,7 @@ struct WithSupportCore {
     return c < kClasses ? Found{block_size(c), nullptr} : find(block);
   }
 
-  static bool resize(Granule* span, size_t bytes) {
+  static bool resize(Span* span, size_t bytes) {
     Request request = {.what = Request::What::kResize, .bytes = bytes, .block = start_of(span)};
     ask(&request);
     return request.block != nullptr;
@@ -276,7 +275,7 @@ struct WithSupportCore {
   static size_t give_back() {
     if (Client* client = own_client()) support::empty(client);
     support_core.flush_pool();
-    return purge_all();
+    return page_heap.trim();
   }
 
   static HeapCounts count_heaps() {
@@ -309,7 +308,7 @@ constinit std::atomic<Way> way{Way::kUndecided};
 // to be measured, on however few CPUs.
 [[gnu::noinline, gnu::cold]] void decide() {
   os::read_options();  // not under the lock, as libc is asked
-  os::Guard guard(arena_lock);
+  const Locked lock;
   if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
   const bool shared = support::by_stash() && os::allowed_cpus().count() < 2;
   if (!shared) commit_side_tables = support::commit;
@@ -341,7 +340,7 @@ void* Offload::allocate_aligned(size_t alignment, size_t bytes) {
 Found Offload::look_up(const void* block) {
   return on_its_way([=](auto front) { return front.look_up(block); });
 }
-bool Offload::resize(Granule* span, size_t bytes) {
+bool Offload::resize(Span* span, size_t bytes) {
   return on_its_way([=](auto front) { return front.resize(span, bytes); });
 }
 size_t Offload::give_back() {

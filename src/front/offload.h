@@ -19,9 +19,9 @@
 #include <cstdint>
 
 #include "core/free_block.h"
-#include "core/granule.h"
 #include "front/frontend.h"
 #include "front/shared.h"
+#include "pages/granule.h"
 #include "support/client.h"
 #include "support/side_tables.h"
 
@@ -43,7 +43,7 @@ struct Offload : Shared {
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
-  static bool resize(Granule* span, size_t bytes);
+  static bool resize(Span* span, size_t bytes);
   static size_t give_back();
   static HeapCounts count_heaps();
   static void start();

@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "core/block.h"
-#include "core/heap_limit.h"
-#include "core/purger.h"
 #include "core/span.h"
 #include "front/frontend.h"
 #include "os/pages.h"
+#include "pages/heap_limit.h"
+#include "pages/purger.h"
 
 namespace annex::front {
 
@@ -44,8 +44,8 @@ inline void* allocate_large_zeroed(size_t bytes) {
 }
 
 inline Found find(const void* block) {
-  Granule* head = live_block_or_die(block);
-  return {usable_size(head), head->kind == Kind::kSpan ? head : nullptr};
+  Granule* const head = live_block_or_die(block);
+  return {usable_size(head), as_span(head)};
 }
 
 // The class whose blocks hold `bytes` and are aligned: blocks stand at multiples of their size from a multiple of

@@ -2,16 +2,11 @@
 #include "front/shared.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "core/block.h"
-#include "core/commitment.h"
-#include "core/die.h"
-#include "core/purger.h"
-#include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
 #include "front/thread_exit.h"
@@ -19,8 +14,8 @@
 #include "os/fork.h"
 #include "os/forking.h"
 #include "os/lock.h"
-#include "os/pages.h"
-#include "remote/batch.h"
+#include "pages/page_heap.h"
+#include "pages/purger.h"
 
 namespace annex::front {
 
@@ -53,12 +48,12 @@ constexpr uint16_t kNumberOfTheRest = UINT16_MAX;  // of all heaps for which the
 struct Receiver {
   ThreadHeap* heap;
 
-  bool owns(const Granule* slab) const { return slab->owner == heap; }
-  void receive(Granule* slab, const Chain& chain) const {
+  bool owns(const Slab* slab) const { return slab->owner == heap; }
+  void receive(Slab* slab, const Chain& chain) const {
     ++heap->batches;
     heap->put_back(slab, chain);
   }
-  void let_go(Granule* slab) const {
+  void let_go(Slab* slab) const {
     heap->note_taken_away(slab_granules(slab->size_class));
     annex::let_go(slab);
   }
@@ -66,8 +61,8 @@ struct Receiver {
 
 // The way from an outbox to other heaps.
 struct ToHeaps {
-  static char* start(const Granule* slab, const Chain& chain) {
-    // A slab of one granule starts at a multiple of its size; only longer ones need a look at the arena.
+  static char* start(const Slab* slab, const Chain& chain) {
+    // A slab of one granule starts at a multiple of its size; only longer ones need a look at their arena.
     if (slab_granules(slab->size_class) > 1) return start_of(slab);
     return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(chain.first) & ~(kGranule - 1));
   }
@@ -75,7 +70,7 @@ struct ToHeaps {
     ThreadHeap* heap = static_cast<ThreadHeap*>(owner);
     heap->inbox.post(messages, Receiver{heap});
   }
-  static void send(Granule* slab, const Chain& chain) {
+  static void send(Slab* slab, const Chain& chain) {
     ThreadHeap* heap = static_cast<ThreadHeap*>(slab->owner);
     heap->inbox.send(slab, start(slab, chain), chain, Receiver{heap});
   }
@@ -92,7 +87,7 @@ ThreadHeap* new_heap() {
   static constinit size_t room_left = 0;
   if (room_left < sizeof(ThreadHeap)) {
     constexpr size_t kRoom = 64 * 1024;
-    void* fresh = map_metadata(kRoom);
+    void* fresh = page_heap.map_metadata(kRoom);
     if (fresh == nullptr) return nullptr;
     room = static_cast<char*>(fresh);
     room_left = kRoom;
@@ -152,8 +147,8 @@ void put_heap(ThreadHeap* heap) {
   first = heap;
 }
 
-// What the heaps in the pool keep free goes back to the arena: they are warm no more, and what has come since then to
-// those that weren't goes too.
+// What the heaps in the pool keep free goes back to the page heap: they are warm no more, and what has come since then
+// to those that weren't goes too.
 void flush_pool() {
   os::Guard guard(pool_lock);
   while (ThreadHeap* heap = pool.warm) {
@@ -167,7 +162,8 @@ void flush_pool() {
   }
 }
 
-// The thread has no heap of its own any more.
+// The thread has no heap of its own any more. In this order: what is held back goes the way of all that the thread
+// frees, for which it needs its heap, and may fill the outbox; and that of a heap in the pool is empty.
 void leave_heap(ThreadHeap* heap) {
   heap->held.flush();
   thread_heap = &no_heap;
@@ -188,7 +184,7 @@ bool enter_heap(ThreadHeap* heap) {
 
 // Gives the thread a heap of its own. False where it can't have one, or memory is exhausted.
 bool start_thread() {
-  if (thread_ends || !set_up() || !thread_exit.has_key()) return false;
+  if (thread_ends || !page_heap.set_up() || !thread_exit.has_key()) return false;
   ThreadHeap* heap = take_heap();
   return heap != nullptr && enter_heap(heap);
 }
@@ -207,7 +203,7 @@ void* allocate_from(ThreadHeap* heap, SizeClass c) {
 
 // In a thread that can't have a heap of its own.
 void* allocate_from_the_pool(SizeClass c) {
-  ThreadHeap* heap = set_up() ? take_heap() : nullptr;
+  ThreadHeap* heap = page_heap.set_up() ? take_heap() : nullptr;
   if (heap == nullptr) return out_of_memory();
   void* block = allocate_from(heap, c);
   put_heap(heap);
@@ -215,11 +211,11 @@ void* allocate_from_the_pool(SizeClass c) {
 }
 
 // A block of another thread's heap.
-[[gnu::noinline]] void release_remote(Granule* slab, Block* block) {
+[[gnu::noinline]] void release_remote(Slab* slab, Block* block) {
   mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
   if (thread_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
-  if (!thread_heap->outbox.add(slab, block, ToHeaps{})) die(kFreedTwice, block);
+  thread_heap->outbox.add(slab, block, ToHeaps{});
 }
 
 [[gnu::noinline]] void* allocate_small(SizeClass c) {
@@ -257,16 +253,17 @@ void* Shared::allocate_aligned(size_t alignment, size_t bytes) {
 
 void Shared::release_slow(void* address) noexcept {
   if (address == nullptr) return;
-  Granule* head = live_block_or_die(address);
-  if (head->kind == Kind::kSpan) return free_span(head);
-  Block* block = static_cast<Block*>(address);
-  if (head->owner != thread_heap) return release_remote(head, block);
-  thread_heap->put_back(head, block);
+  Granule* const head = live_block_or_die(address);
+  if (Span* span = as_span(head)) return free_span(span);
+  Slab* const slab = static_cast<Slab*>(head);
+  Block* const block = static_cast<Block*>(address);
+  if (slab->owner != thread_heap) return release_remote(slab, block);
+  thread_heap->put_back(slab, block);
 }
 
 // In reach, and not known to be the thread's own by the granule's key. A thread without a heap has no open batch
 // (no_heap).
-void Shared::release_foreign(void* address, Granule* slab, uint64_t key) noexcept {
+void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
   Block* const block = static_cast<Block*>(address);
   if (!block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule) || is_marked(key, block)) [[unlikely]]
     return release_slow(address);
@@ -282,11 +279,11 @@ size_t Shared::give_back() {
     heap->flush();
   }
   flush_pool();
-  return purge_all();
+  return page_heap.trim();
 }
 
 Found Shared::look_up(const void* block) { return find(block); }
-bool Shared::resize(Granule* span, size_t bytes) { return resize_span_in_place(span, bytes); }
+bool Shared::resize(Span* span, size_t bytes) { return resize_span_in_place(span, bytes); }
 
 HeapCounts Shared::count_heaps() {
   HeapCounts counts;

@@ -12,13 +12,13 @@
 #include <cstdint>
 
 #include "core/allocate.h"
-#include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
 #include "core/release.h"
 #include "core/span.h"
 #include "front/frontend.h"
 #include "front/held.h"
+#include "pages/arena.h"
 #include "policy/policy.h"
 #include "remote/inbox.h"
 #include "remote/outbox.h"
@@ -51,7 +51,7 @@ struct Shared {
 
   [[gnu::noinline]] static void* allocate_slow(size_t bytes) noexcept;
   [[gnu::noinline]] static void release_slow(void* block) noexcept;
-  [[gnu::noinline]] static void release_foreign(void* block, Granule* granule, uint64_t key) noexcept;
+  [[gnu::noinline]] static void release_foreign(void* block, Slab* slab, uint64_t key) noexcept;
   template <void* slow(size_t) = allocate_slow>
   static void* allocate(size_t bytes);
   template <void elsewhere(void*) = release_slow>
@@ -59,14 +59,14 @@ struct Shared {
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
-  static bool resize(Granule* span, size_t bytes);
-  static void* move(Granule* span, size_t bytes) { return move_span(span, bytes); }
+  static bool resize(Span* span, size_t bytes);
+  static void* move(Span* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back();
   static HeapCounts count_heaps();
   static void start() {}
   static void hold_locks_for_fork();
-  // Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them. Remote
-  // frees to them still work, since those touch only the batch and the inbox.
+  // Heaps of threads that are no more stay as they were, perhaps in the middle of a change: nobody takes them, nor what
+  // their outboxes hold. Remote frees to them still work, since those touch only the batch and the inbox.
   static void after_fork_in_child() {}
 
   // For a front end that uses the first heap by itself while the process has one thread (solo.h), with free lists of
@@ -84,8 +84,7 @@ template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Shared::release(void* address) noexcept {
   release_within<release_slow, elsewhere>(
       primary.start, address, [](uint64_t key) { return owner_in(key) == thread_number; },
-      [address](Granule* granule, uint64_t key) { release_foreign(address, granule, key); },
-      [] { return thread_heap; });
+      [address](Slab* slab, uint64_t key) { release_foreign(address, slab, key); }, [] { return thread_heap; });
 }
 
 }  // namespace annex::front

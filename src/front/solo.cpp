@@ -7,15 +7,14 @@
 #include <cstring>
 
 #include "core/block.h"
-#include "core/commitment.h"
-#include "core/purger.h"
-#include "core/runs.h"
 #include "core/span.h"
 #include "front/request.h"
 #include "front/shared.h"
 #include "os/libc_version.h"
 #include "os/message.h"
 #include "os/options.h"
+#include "pages/page_heap.h"
+#include "pages/purger.h"
 #include "policy/policy.h"
 
 // This library's calloc, where it has one that bears the C library's name (entry/malloc.cpp).
@@ -57,7 +56,7 @@ void hand_over() {
 [[gnu::noinline]] bool becomes_alone() {
   if (alone.over) return false;
   if (alone.heap == nullptr) {
-    if (!set_up()) return false;
+    if (!page_heap.set_up()) return false;
     if (order_is_known()) {
       alone.heap = Shared::claim_first_heap(alone.free);
     } else {
@@ -97,9 +96,9 @@ void* allocate_small(SizeClass c) {
 [[gnu::noinline]] void release_unless_over(void* address) {
   if (address == nullptr) return;
   if (!is_alone()) return Shared::release(address);
-  Granule* head = live_block_or_die(address);
-  if (head->kind == Kind::kSpan) return free_span(head);
-  alone.heap->put_back(head, static_cast<Block*>(address));
+  Granule* const head = live_block_or_die(address);
+  if (Span* span = as_span(head)) return free_span(span);
+  alone.heap->put_back(static_cast<Slab*>(head), static_cast<Block*>(address));
 }
 
 }  // namespace
@@ -143,7 +142,7 @@ void Solo::release_slow(void* address) noexcept {
 size_t Solo::give_back() {
   if (!is_alone()) return Shared::give_back();
   alone.heap->flush();
-  return purge_all();
+  return page_heap.trim();
 }
 
 void Solo::start() {

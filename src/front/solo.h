@@ -13,17 +13,17 @@
 #include <cstdint>
 
 #include "core/allocate.h"
-#include "core/arena.h"
 #include "core/block.h"
 #include "core/heap.h"
 #include "core/release.h"
 #include "front/shared.h"
+#include "pages/arena.h"
 
 namespace annex::front {
 
 struct Alone {
   Block* free[kClasses] = {};  // the heap's lists
-  uintptr_t start = kNowhere;  // of the fast path of release: primary.start (core/arena.h)
+  uintptr_t start = kNowhere;  // of the fast path of release: primary.start (pages/arena.h)
   Heap* heap = nullptr;        // once set up
   bool over = false;           // there is a second thread, or one can't be noticed
 };
@@ -52,7 +52,7 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
   release_within<release_slow, elsewhere>(
-      alone.start, address, [](uint64_t) { return true; }, [](Granule*, uint64_t) {}, [] { return alone.heap; });
+      alone.start, address, [](uint64_t) { return true; }, [](Slab*, uint64_t) {}, [] { return alone.heap; });
 }
 
 }  // namespace annex::front

@@ -29,7 +29,8 @@ class ThreadExit {
     return true;
   }
 
-  // put_back(given) is called when the thread ends. False where nobody would: then it has been called.
+  // put_back(given) is called when the thread ends. False where the end can't be watched: then it has been called at
+  // once.
   bool watch(Given* given) {
     // May allocate (a second-level table for a high key), which by now works.
     if (has_key() && pthread_setspecific(key_.load(std::memory_order_relaxed) - 1, given) == 0) return true;

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cstdint>
 
-#include "core/arena.h"
 #include "core/block.h"
 #include "core/die.h"
-#include "core/runs.h"
 #include "harden/live_blocks.h"
 #include "os/lock.h"
 #include "os/pages.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
 
 namespace annex::harden {
 
@@ -25,25 +25,29 @@ constinit std::atomic<char*> place = nullptr;  // of all of them, once it is the
 constinit std::atomic<uint32_t> turn = 0;
 
 char* make_place() {
-  bool clean = false;
-  Granule* head = take_span_run(kGranules, 1, kBytes, &clean);
-  if (head == nullptr) return nullptr;
-  char* made = start_of(head);
-  head->span.asked = 0;
-  if (!clean) os::purge(made, kBytes);  // nobody will read it
+  const Run run = page_heap.take({.granules = kGranules, .use = Use::kSpan, .bytes = kBytes});
+  if (run.head == nullptr) return nullptr;
+  Span* const span = static_cast<Span*>(run.head);
+  char* const made = start_of(span);
+  if (!run.clean) os::purge(made, kBytes);  // nobody will read it
   os::forbid(made, kBytes);
   char* there = nullptr;
   if (place.compare_exchange_strong(there, made, std::memory_order_acq_rel)) {
-    std::atomic_ref<Kind>(head->kind).store(Kind::kNoBytes, std::memory_order_relaxed);
+    std::atomic_ref<Kind>(span->kind).store(Kind::kNoBytes, std::memory_order_relaxed);
     return made;
   }
-  if (os::commit(made, kBytes)) give_span_run(head, clean);
+  if (!os::commit(made, kBytes)) return there;  // and it stays out of use
+  if (run.clean) {
+    page_heap.give_clean_span(span);
+  } else {
+    page_heap.give_span(span);
+  }
   return there;
 }
 
 void count(ptrdiff_t change) {
-  std::atomic_ref<size_t>(granule_of(place.load(std::memory_order_relaxed))->span.asked)
-      .fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
+  Span* const span = static_cast<Span*>(granule_of(place.load(std::memory_order_relaxed)));
+  std::atomic_ref<size_t>(span->asked).fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
 }
 
 std::atomic_ref<uint8_t> state(const void* block) { return std::atomic_ref<uint8_t>(*state_of(block)); }
@@ -69,13 +73,13 @@ bool is_empty_block(const void* address) {
 }
 
 void check_empty(const void* block) {
-  if (reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0) die(kIntoABlock, block);
-  if (state(block).load(std::memory_order_relaxed) == 0) die(kFreedTwice, block);
+  if (reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0) die_at(kIntoABlock, block);
+  if (state(block).load(std::memory_order_relaxed) == 0) die_at(kFreedTwice, block);
 }
 
 void free_empty(void* block) {
   check_empty(block);
-  if (state(block).exchange(0, std::memory_order_relaxed) == 0) die(kFreedTwice, block);
+  if (state(block).exchange(0, std::memory_order_relaxed) == 0) die_at(kFreedTwice, block);
   count(-1);
 }
 

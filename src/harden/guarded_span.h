@@ -4,7 +4,7 @@
 //
 // A block that is freed goes into quarantine, guards and all. It may be handed out again, for a request of as many
 // granules, when it is among the older half of those of its kind there. Where there are too many, the oldest leave: up
-// to 128 KiB they keep their guards and wait for a request of their length, above they go back to the arena.
+// to 128 KiB they keep their guards and wait for a request of their length, above they go back to the page heap.
 //
 //   up to 128 KiB    zeroed when it is freed, and its first KiB checked for zeros when it is handed out again; 128 are
 //                    in quarantine at most, of 4 MiB together
@@ -19,8 +19,8 @@
 
 #include <cstddef>
 
-#include "core/granule.h"
 #include "os/lock.h"
+#include "pages/granule.h"
 
 namespace annex::harden {
 
@@ -29,13 +29,13 @@ inline constexpr size_t kZeroedSpan = 128 * 1024;
 
 // As core/span.h's allocate_span; every block reads as zero, unless it was written to when it was free.
 void* allocate_span(size_t bytes, size_t alignment);
-void free_span(Granule* head);
+void free_span(Span* span);
 // In place; false where that can't be done.
-bool resize_span(Granule* head, size_t bytes);
+bool resize_span(Span* span, size_t bytes);
 
-inline size_t room_of_span(const Granule* head) { return head->span.asked; }
+inline size_t room_of_span(const Span* span) { return span->asked; }
 
-// All freed spans that are kept here go back to the arena. False where there are none.
+// All freed spans that are kept here go back to the page heap. False where there are none.
 bool let_go_of_spans();
 extern constinit os::Lock waiting_spans_lock;
 

@@ -1,8 +1,8 @@
 // Which small blocks are in use: see live_blocks.h.
 #include "harden/live_blocks.h"
 
-#include "core/commitment.h"
 #include "os/pages.h"
+#include "pages/page_heap.h"
 
 namespace annex::harden {
 
@@ -18,7 +18,7 @@ constinit size_t committed[kMaxArenas];  // bytes of an arena's states, from the
 }  // namespace
 
 os::MapResult commit_states(const Arena& arena, size_t end) {
-  const size_t number = static_cast<size_t>(&arena - arenas);
+  const size_t number = arena.number();
   const uintptr_t base = reinterpret_cast<uintptr_t>(arena.start()) / kMinAlignment;
   if (state_tables.all[number] == nullptr) {
     const size_t bytes = round_up(arena.bytes() / kMinAlignment, kStep) + 2 * kGuard;
@@ -32,27 +32,23 @@ os::MapResult commit_states(const Arena& arena, size_t end) {
   const size_t more = wanted - committed[number];
   const os::MapResult result = os::map_at(state_tables.all[number] + base + committed[number], more);
   if (result != os::MapResult::kMapped) return result;
-  commitment.committed += more;
-  commitment.metadata += more;
+  page_heap.books.committed += more;
+  page_heap.books.metadata += more;
   committed[number] = wanted;
   return result;
 }
 
 void purge_states() {
-  os::Guard guard(arena_lock);
-  for (uint32_t i = 0; i < arena_count; ++i) {
-    const Arena& arena = arenas[i];
-    uint32_t granules = 0;
-    for (const Granule* run = arena.first(); run < arena.frontier(); run += granules) {
-      granules = Arena::length_of(run);
-      if (!is_free(run)) continue;
-      const uintptr_t start = reinterpret_cast<uintptr_t>(state_tables.all[i]) +
-                              reinterpret_cast<uintptr_t>(arena.start_of(run)) / kMinAlignment;
-      const uintptr_t from = round_up(start, os::page_size());
-      const uintptr_t to = round_down(start + size_t{granules} * kGranule / kMinAlignment, os::page_size());
-      if (to > from) os::purge(reinterpret_cast<void*>(from), to - from);
-    }
-  }
+  const Locked lock;
+  PageHeap::walk(lock, [](const Granule* run) {
+    if (!is_free(run)) return 0;
+    const uintptr_t start = reinterpret_cast<uintptr_t>(state_tables.all[run->arena]) +
+                            reinterpret_cast<uintptr_t>(start_of(run)) / kMinAlignment;
+    const uintptr_t from = round_up(start, os::page_size());
+    const uintptr_t to = round_down(start + run->length * kGranule / kMinAlignment, os::page_size());
+    if (to > from) os::purge(reinterpret_cast<void*>(from), to - from);
+    return 0;
+  });
 }
 
 }  // namespace annex::harden

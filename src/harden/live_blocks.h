@@ -19,8 +19,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/arena.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
+#include "pages/arena.h"
 
 namespace annex::harden {
 
@@ -47,7 +47,7 @@ struct alignas(64) StateTables {
 };
 extern constinit StateTables state_tables [[gnu::visibility("hidden")]];
 
-// For core/arena.h's commit_side_tables.
+// For pages/arena.h's commit_side_tables.
 os::MapResult commit_states(const Arena& arena, size_t end);
 
 // Gives back the memory that holds the states of free runs: all of them are 0.
@@ -58,7 +58,7 @@ void purge_states();
   return state_tables.first + reinterpret_cast<uintptr_t>(address) / kMinAlignment;
 }
 inline uint8_t* state_of(const void* address) {
-  return state_tables.all[arena_of(address) - arenas] + reinterpret_cast<uintptr_t>(address) / kMinAlignment;
+  return state_tables.all[arena_of(address)->number()] + reinterpret_cast<uintptr_t>(address) / kMinAlignment;
 }
 
 inline uint8_t load(const uint8_t* state) { return __atomic_load_n(state, __ATOMIC_RELAXED); }

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "os/random.h"
 
 namespace annex::harden {

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "core/die.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "os/memory_tags.h"
 
 namespace annex::harden {
@@ -35,7 +35,7 @@ namespace annex::harden {
 // The program's pointer to a block in use; the process ends where its tag is not the block's.
 [[gnu::always_inline]] inline void check_tag(const void* pointer, const void* block) {
   if (os::memory_tags && os::with_tag_of(block) != pointer) [[unlikely]]
-    die(kFreedTwice, block);
+    die_at(kFreedTwice, block);
 }
 
 // The same; from now on the block has tag 0.

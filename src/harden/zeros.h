@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 
 namespace annex::harden {
 

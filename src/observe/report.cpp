@@ -6,13 +6,13 @@
 
 #include <cstring>
 
-#include "core/arena.h"
-#include "core/commitment.h"
 #include "front/front.h"
 #include "observe/walk.h"
 #include "os/options.h"
 #include "os/standard_error.h"
 #include "os/system_call.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
 
 namespace annex::observe {
 
@@ -88,16 +88,16 @@ Statistics gather() {
   stats.remote_batches = counts.remote_batches;
   stats.support_cpu_us = counts.support_cpu_us;
   // All under one hold of the lock: what is freed between two would be counted as in use and as free.
-  os::Guard guard(arena_lock);
-  walk_locked(add_region, &stats);
-  for (const Granule* run = commitment.oldest; run != nullptr; run = run->age.newer) ++stats.free_pieces;
-  const size_t beside = commitment.beside.load(std::memory_order_relaxed);
-  stats.reserved = stats.committed = commitment.committed + beside;
-  stats.metadata = commitment.metadata + beside;
-  stats.dirty = commitment.dirty;
-  stats.peak_in_use = commitment.peak;
-  stats.purged_total = commitment.purged_total;
-  stats.huge_page_bytes = commitment.huge;
+  const Locked lock;
+  walk(lock, add_region, &stats);
+  stats.free_pieces += page_heap.count_dirty_runs(lock);
+  const size_t beside = page_heap.books.beside.load(std::memory_order_relaxed);
+  stats.reserved = stats.committed = page_heap.books.committed + beside;
+  stats.metadata = page_heap.books.metadata + beside;
+  stats.dirty = page_heap.books.dirty;
+  stats.peak_in_use = page_heap.books.peak;
+  stats.purged_total = page_heap.books.purged_total;
+  stats.huge_page_bytes = page_heap.books.huge;
   stats.arenas = arena_count;
   return stats;
 }

@@ -32,7 +32,7 @@ void prepare_call_stacks() {
   prepared = true;
 }
 
-void CallStack::take() {
+void CallStack::capture() {
   if (!prepared) return;
   const int saved = errno;
   count_ = backtrace(frames_, kMaxFrames);

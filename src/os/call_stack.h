@@ -17,7 +17,7 @@ bool call_stacks_are_prepared();
 class CallStack {
  public:
   // The calling thread's; the library's own functions come first.
-  void take();
+  void capture();
   // On standard error: the title, then a line for each function. libc writes the lines, and the thread may be cancelled
   // there.
   void print(const char* title) const;

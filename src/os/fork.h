@@ -18,7 +18,7 @@
 //   4. heaps, newest first        solo and shared: each heap's   offload: the orphans', each client's
 //   5. the support threads' CPUs                                 offload: the CPU pool's
 //   6. that of sampled blocks
-//   7. arena_lock, at a moment when no other thread has released it in the middle of its work (core/arena_lock.h)
+//   7. page_heap_lock, at a moment when no other thread has released it in the middle of its work (pages/locked.h)
 //
 // A thread may fork in the handler of a signal that came while it held some of them. It keeps those, in parent and
 // child, also after the fork. The holder of another one may be waiting for one of those, for ever: so the thread waits

@@ -116,7 +116,7 @@ Ending::Ending(const char* what, const void* address, const char* detail, const 
   if (!call_stacks_are_prepared()) return;
   timer_ = start_timer();
   CallStack here;
-  here.take();
+  here.capture();
   here.print("  here:");
 }
 

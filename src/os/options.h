@@ -1,6 +1,7 @@
 // The library's settings, read from the environment. The table of variables is options.def.
 //
-// Synchronization: read_options runs once, under the arena lock or before a second thread exists; read-only after.
+// Synchronization: read_options runs once, under the page heap's lock or before a second thread exists; read-only
+// after.
 #pragma once
 
 #include <cstddef>

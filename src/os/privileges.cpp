@@ -41,7 +41,7 @@ class StatusHash {
  public:
   explicit StatusHash(Privileges* out) : out_(out) {}
 
-  void take(char c) {
+  void add(char c) {
     if (c == '\n') {
       length_ = 0;
       into_ = nullptr;
@@ -86,7 +86,7 @@ void add_status(long thread, Privileges* out) {
   for (;;) {
     const long length = system_call(SYS_read, file, reinterpret_cast<long>(piece), sizeof piece);
     if (length <= 0) break;
-    for (long i = 0; i < length; ++i) hash.take(piece[i]);
+    for (long i = 0; i < length; ++i) hash.add(piece[i]);
   }
   system_call(SYS_close, file);
 }

@@ -41,7 +41,7 @@ struct Shared {
   static constexpr uintptr_t kHighestPlace = uintptr_t{127} << 40;  // below which chance may put something
 
   // core
-  static constexpr bool kByChance = false;   // whether chance decides where things lie (core/chance.h)
+  static constexpr bool kByChance = false;   // whether chance decides where things lie (pages/chance.h)
   static constexpr bool kGuards = false;     // whether some granules are left out, which can't be read or written
   static constexpr uint32_t kShuffled = 16;  // so many fresh blocks of a slab in random order; a power of two up to 16
   using FreeWords = PlainWords;              // how the words of a free block are written

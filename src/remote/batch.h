@@ -5,8 +5,8 @@
 //
 //   word = count << 32 | last << 16 | first,  blocks as their distance from the slab's start / 16 bytes;  0: empty
 //
-// This is the message of a message-passing allocator, one batch a slab (BatchIt, section 3). What a thread frees is
-// collected in its outbox first (outbox.h).
+// Messages are sorted into it when a heap does not take them in (inbox.h), and it is where what a thread without an
+// outbox frees goes at once. BatchIt (section 3) sends by it alone.
 //
 // Synchronization: any thread adds (release), the owner takes (acquire). Adding and taking everything is free of the
 // ABA problem.
@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "core/free_block.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "remote/steps.h"
 
 namespace annex::remote {
@@ -33,8 +33,8 @@ static_assert(kLongestSlab / kMinAlignment <= 0x10000);
 
 // Adds a chain, and returns how many blocks were there before. Where that is 0, and only there, the caller must tell
 // the owner.
-inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
-  AtomicRef<uint64_t> word(slab->remote);
+inline uint32_t add(Slab* slab, char* slab_start, const Chain& chain) {
+  AtomicRef<uint64_t> word(slab->remote_batch);
   const uint64_t first = distance_of(chain.first, slab_start);
   const uint64_t last = distance_of(chain.last, slab_start) << 16;
   uint64_t seen = word.load(std::memory_order_relaxed);
@@ -48,15 +48,15 @@ inline uint32_t add(Granule* slab, char* slab_start, const Chain& chain) {
 
 // Whether every block of the slab is in the batch, and the owner has the slab in no list of its own: then nobody but
 // the holder of its place in the inbox can reach it.
-inline bool complete(Granule* slab) {
-  const uint64_t word = AtomicRef<uint64_t>(slab->remote).load(std::memory_order_acquire);
+inline bool complete(Slab* slab) {
+  const uint64_t word = AtomicRef<uint64_t>(slab->remote_batch).load(std::memory_order_acquire);
   return batch_count(word) == capacity_of(slab) &&
          AtomicRef<SlabState>(slab->state).load(std::memory_order_acquire) == SlabState::kFull;
 }
 
-inline Chain take(Granule* slab, char* slab_start) {
+inline Chain take_all(Slab* slab, char* slab_start) {
   // Release, too: whoever finds the batch empty after this may write inbox_next, which the owner has read before.
-  const uint64_t word = AtomicRef<uint64_t>(slab->remote).exchange(0, std::memory_order_acq_rel);
+  const uint64_t word = AtomicRef<uint64_t>(slab->remote_batch).exchange(0, std::memory_order_acq_rel);
   return {block_at(slab_start, word), block_at(slab_start, word >> 16), batch_count(word)};
 }
 

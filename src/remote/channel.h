@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "remote/message.h"
 
 namespace annex::remote {
@@ -25,7 +25,7 @@ class ByHeap {
   static constexpr size_t kBudget = 16 * 1024;
 
   template <class To>
-  void add(Granule* slab, const Chain& chain, To to) {
+  void add(Slab* slab, const Chain& chain, To to) {
     const uint64_t at = reinterpret_cast<uintptr_t>(slab->owner) * 0x9E3779B97F4A7C15u >> kShift;
     Place& place = places_[at];
     if (place.heap != slab->owner) {

@@ -6,7 +6,7 @@
 // to nobody, since each side first says what it has done and then looks:
 //
 //   whoever posts:   posts;             then reads pooled_, and takes in if it is set
-//   the owner:       writes pooled_;    then takes in
+//   the owner, as it leaves the heap:  sets pooled_;  then takes in
 //
 // All four are sequentially consistent: one of the two sees what the other has done.
 //
@@ -22,14 +22,14 @@
 // kVisit of those at a time, so that no allocation takes long, and puts the rest into a second list for its next
 // visits. It alone puts slabs there, and only when it has found that list empty; a reaper takes them out of either.
 //
-// Synchronization: any thread posts. Taking in and changing pooled_ are for the heap's holder: its owner, or, while it
-// is in the pool, whoever has the lock.
+// Synchronization: any thread posts, sorts and reaps. Taking in and changing pooled_ are for the heap's holder: its
+// owner, or, while it is in the pool, whoever has the lock.
 #pragma once
 
 #include <atomic>
 
 #include "core/die.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "remote/batch.h"
 #include "remote/message.h"
 #include "remote/steps.h"
@@ -65,7 +65,7 @@ class BasicInbox {
 
   // The same for one chain, which goes to its slab's batch at once.
   template <class Heap>
-  void send(Granule* slab, char* slab_start, const Chain& chain, Heap heap) {
+  void send(Slab* slab, char* slab_start, const Chain& chain, Heap heap) {
     if (add_to_batch(slab, slab_start, chain, heap) && pooled_.load(std::memory_order_seq_cst)) {
       take_in_for_the_pool(heap);
     }
@@ -80,18 +80,18 @@ class BasicInbox {
   template <class Heap>
   void take_in(Heap heap) {
     receive_messages(heap);
-    for_each(take_left(), [&](Granule* slab) { receive(slab, heap); });
-    for_each(take_slabs(), [&](Granule* slab) { receive(slab, heap); });
+    for_each(take_left(), [&](Slab* slab) { receive(slab, heap); });
+    for_each(take_slabs(), [&](Slab* slab) { receive(slab, heap); });
   }
 
   // The owner takes in the messages, and some of the slabs.
   template <class Heap>
   void take_in_some(Heap heap) {
     receive_messages(heap);
-    Granule* slab = take_left();
+    Slab* slab = take_left();
     if (slab == nullptr) slab = take_slabs();
     for (uint32_t taken = 0; slab != nullptr && taken < kAtOnce; ++taken) {
-      Granule* const next = slab->inbox_next;  // before receive, as in for_each
+      Slab* const next = slab->inbox_next;  // before receive, as in for_each
       receive(slab, heap);
       slab = next;
     }
@@ -133,9 +133,9 @@ class BasicInbox {
   void take_messages(Heap heap, Act act) {
     Block* carrier = reinterpret_cast<Block*>(address_in(messages_.exchange(0, std::memory_order_seq_cst)));
     while (carrier != nullptr) {
-      Granule* const slab = slab_of(carrier);
+      Slab* const slab = slab_of(carrier);
       if (slab == nullptr || !heap.owns(slab)) [[unlikely]]
-        die(kOverwritten, carrier);
+        die(kOverwritten, carrier, slab);
       Block* const next = next_message(carrier);  // before act: then the carrier may be another message's
       act(slab, chain_of(carrier, start_of_slab(slab)));
       carrier = next;
@@ -144,24 +144,24 @@ class BasicInbox {
 
   template <class Heap>
   void receive_messages(Heap heap) {
-    take_messages(heap, [&](Granule* slab, const Chain& chain) { heap.receive(slab, chain); });
+    take_messages(heap, [&](Slab* slab, const Chain& chain) { heap.receive(slab, chain); });
   }
 
   template <class Heap>
-  static void receive(Granule* slab, Heap heap) {
-    heap.receive(slab, take(slab, start_of_slab(slab)));
+  static void receive(Slab* slab, Heap heap) {
+    heap.receive(slab, take_all(slab, start_of_slab(slab)));
   }
 
   // True where the slab has been posted, so that the caller must look at pooled_.
   template <class Heap>
-  bool add_to_batch(Granule* slab, char* slab_start, const Chain& chain, Heap heap) {
+  bool add_to_batch(Slab* slab, char* slab_start, const Chain& chain, Heap heap) {
     const uint32_t capacity = capacity_of(slab);
     const uint32_t before = add(slab, slab_start, chain);
     const uint32_t count = before + chain.count;
     if (count > capacity) [[unlikely]]
-      die(kFreedTwice, chain.first);
+      die(kFreedTwice, chain.first, slab);
     bool posted = before == 0;
-    if (posted) post(slab);
+    if (posted) post_slab(slab);
     if (count == capacity) [[unlikely]]
       posted |= completed() && reap(heap);
     return posted;
@@ -169,12 +169,11 @@ class BasicInbox {
 
   template <class Heap>
   void sort(Heap heap) {
-    take_messages(heap,
-                  [&](Granule* slab, const Chain& chain) { add_to_batch(slab, start_of_slab(slab), chain, heap); });
+    take_messages(heap, [&](Slab* slab, const Chain& chain) { add_to_batch(slab, start_of_slab(slab), chain, heap); });
   }
 
-  void post(Granule* slab) {
-    Granule* first = slabs_.load(std::memory_order_relaxed);
+  void post_slab(Slab* slab) {
+    Slab* first = slabs_.load(std::memory_order_relaxed);
     do {
       slab->inbox_next = first;
     } while (!slabs_.compare_exchange_weak(first, slab, std::memory_order_seq_cst, std::memory_order_relaxed));
@@ -187,11 +186,11 @@ class BasicInbox {
   template <class Heap>
   bool reap(Heap heap) {
     bool posted = false;
-    const auto look_at = [&](Granule* slab) {
+    const auto look_at = [&](Slab* slab) {
       if (complete(slab)) {
         heap.let_go(slab);
       } else {
-        post(slab);
+        post_slab(slab);
         posted = true;
       }
     };
@@ -208,29 +207,29 @@ class BasicInbox {
   }
 
   // The slabs of each list, none of which is there any more; nullptr where it is empty.
-  Granule* take_slabs() {
+  Slab* take_slabs() {
     if (slabs_.load(std::memory_order_seq_cst) == nullptr) return nullptr;
     complete_.store(0, std::memory_order_relaxed);
     return slabs_.exchange(nullptr, std::memory_order_seq_cst);
   }
-  Granule* take_left() {
+  Slab* take_left() {
     if (left_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     return left_.exchange(nullptr, std::memory_order_acquire);
   }
 
   // Calls act(slab) for each slab of a list that was taken.
   template <class Act>
-  static void for_each(Granule* slab, Act act) {
+  static void for_each(Slab* slab, Act act) {
     while (slab != nullptr) {
-      Granule* next = slab->inbox_next;  // before act: then the slab may be posted again
+      Slab* next = slab->inbox_next;  // before act: then the slab may be posted again
       act(slab);
       slab = next;
     }
   }
 
   Atomic<uint64_t> messages_{0};  // how many << kAddressBits | the carrier of the first
-  Atomic<Granule*> slabs_{nullptr};
-  Atomic<Granule*> left_{nullptr};  // the rest of what the owner has taken
+  Atomic<Slab*> slabs_{nullptr};
+  Atomic<Slab*> left_{nullptr};  // the rest of what the owner has taken
   Atomic<uint32_t> complete_{0};
   Atomic<bool> pooled_{false};  // written with the lock held
 };

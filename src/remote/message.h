@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "core/free_block.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "remote/steps.h"
 
 namespace annex::remote {

@@ -21,7 +21,7 @@
 #include <cstdint>
 
 #include "core/free_block.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "policy/flavours.h"
 #include "remote/message.h"
 
@@ -43,7 +43,7 @@ inline constexpr auto kRoomOfFew = blocks_in(2 * kBatchBytes);
 static_assert(kMostBlocks <= UINT8_MAX);
 
 struct OpenBatch {
-  Granule* slab = nullptr;  // nullptr: unused
+  Slab* slab = nullptr;  // nullptr: unused
   Block* first = nullptr;
   Block* last = nullptr;
   uint32_t count = 0;
@@ -83,7 +83,7 @@ class OpenBatches {
   static constexpr size_t kPlaces = sets * ways;  // batches
 
   // Takes a block in where the slab has an open batch that it doesn't fill. False where nothing has happened.
-  [[gnu::always_inline]] bool add_to_open(Granule* slab, Block* block) {
+  [[gnu::always_inline]] bool add_to_open(Slab* slab, Block* block) {
     OpenBatch* const set = set_of(slab);
     const size_t way = way_of(set, slab);
     if (set[way].slab != slab || set[way].first == block || set[way].count + 1 == set[way].room) [[unlikely]]
@@ -95,7 +95,7 @@ class OpenBatches {
   // Takes a block in. Calls close(slab, chain) for each batch that is closed. False where the block is the one that was
   // freed last: then nothing has happened.
   template <class Close>
-  bool add(Granule* slab, Block* block, Close close) {
+  bool add(Slab* slab, Block* block, Close close) {
     OpenBatch* const set = set_of(slab);
     size_t way = way_of(set, slab);
     const bool is_new = set[way].slab != slab;
@@ -122,12 +122,12 @@ class OpenBatches {
   }
 
  private:
-  OpenBatch* set_of(const Granule* slab) {
+  OpenBatch* set_of(const Slab* slab) {
     return open_ + Hash::set_of(reinterpret_cast<uintptr_t>(slab) / sizeof(Granule), sets) * ways;
   }
 
   // Where in its set the slab has its batch; any place where it has none. No branch, as nobody could predict it.
-  static size_t way_of(const OpenBatch* set, const Granule* slab) {
+  static size_t way_of(const OpenBatch* set, const Slab* slab) {
     size_t found = 0;
     for (size_t way = 1; way < ways; ++way) found |= way * size_t{set[way].slab == slab};
     return found;

@@ -6,9 +6,9 @@
 
 #include <atomic>
 
-#include "core/arena.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "os/lock.h"
+#include "pages/arena.h"
 
 namespace annex::remote {
 
@@ -20,13 +20,13 @@ using Lock = os::Lock;
 using Guard = os::Guard;
 
 // How many blocks a slab has.
-inline uint32_t capacity_of(const Granule* slab) { return slab_capacity(slab->size_class); }
-inline char* start_of_slab(const Granule* slab) { return start_of(slab); }
+inline uint32_t capacity_of(const Slab* slab) { return slab_capacity(slab->size_class); }
+inline char* start_of_slab(const Slab* slab) { return start_of(slab); }
 // The slab in which an address lies; nullptr where it lies in none.
-inline Granule* slab_of(const void* address) {
+inline Slab* slab_of(const void* address) {
   Granule* granule = granule_of(address);
-  if (granule != nullptr && granule->kind == Kind::kSlabTail) granule -= granule->back;
-  return granule != nullptr && granule->kind == Kind::kSlab ? granule : nullptr;
+  if (granule == nullptr) return nullptr;
+  return as_slab(granule->kind == Kind::kSlabTail ? granule - granule->back : granule);
 }
 
 }  // namespace annex::remote

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/arena.h"
+#include "pages/arena.h"
 #include "sample/place.h"
 
 namespace annex::sample {

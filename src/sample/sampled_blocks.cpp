@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/die.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "os/options.h"
 #include "os/pages.h"
 #include "os/random.h"
@@ -87,7 +87,7 @@ void* allocate(size_t bytes, size_t alignment) {
   const size_t size = os::page_size();
   if (alignment > size || !claim_sample()) return nullptr;
   os::CallStack stack;
-  stack.take();
+  stack.capture();
   os::Guard guard(lock);
   Page* page = take_page();
   if (page == nullptr) return nullptr;
@@ -108,7 +108,7 @@ void* allocate(size_t bytes, size_t alignment) {
 
 void release(const void* block) {
   os::CallStack stack;
-  stack.take();
+  stack.capture();
   os::Guard guard(lock);
   Page* page = page_of_live(block);
   check_padding(page);

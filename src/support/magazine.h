@@ -21,7 +21,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "support/side_tables.h"
 
 namespace annex::support {

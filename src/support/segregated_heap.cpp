@@ -5,9 +5,9 @@
 #include <bit>
 
 #include "core/block.h"
-#include "core/commitment.h"
 #include "core/die.h"
 #include "core/span.h"
+#include "pages/page_heap.h"
 #include "support/side_tables.h"
 
 namespace annex::support {
@@ -15,7 +15,7 @@ namespace annex::support {
 namespace {
 
 // Sets the bits of fresh blocks, of at least so many where there are.
-void carve(Granule* slab, uint32_t wanted) {
+void carve(Slab* slab, uint32_t wanted) {
   uint64_t* const words = slab->bitmap;
   const uint32_t left = slab_capacity(slab->size_class) - slab->carved;
   const uint32_t count = std::clamp(wanted, blocks_to_carve(slab), left);
@@ -26,7 +26,7 @@ void carve(Granule* slab, uint32_t wanted) {
   }
   slab->first_word = std::min<uint32_t>(slab->first_word, from / 64);
   set_carved(slab, from + count);
-  note_touched(count * block_size(slab->size_class));
+  page_heap.books.touched.fetch_add(count * block_size(slab->size_class), std::memory_order_relaxed);
 }
 
 bool in_one_granule(const void* a, const void* b) {
@@ -35,7 +35,7 @@ bool in_one_granule(const void* a, const void* b) {
 
 // Sets the bits of as many of the blocks, from the first on, as are the slab's; returns their number.
 template <bool kHasMagic>
-[[gnu::always_inline]] inline uint32_t set_bits(Granule* slab, void* const* blocks, uint32_t count) {
+[[gnu::always_inline]] inline uint32_t set_bits(Slab* slab, void* const* blocks, uint32_t count) {
   char* const start = slab->start;
   const size_t size = block_size(slab->size_class);
   const size_t carved_bytes = slab->carved * size;
@@ -49,13 +49,13 @@ template <bool kHasMagic>
     const uint64_t product = offset * magic;  // support/side_tables.h
     const bool misaligned = kHasMagic ? static_cast<uint32_t>(product) >= magic : offset % size != 0;
     if (misaligned) [[unlikely]]
-      die(kIntoABlock, *next);
+      die(kIntoABlock, *next, slab);
     const size_t index = kHasMagic ? product >> 32 : offset / size;
     const size_t at = index / kWord;
     const uint64_t before = words[at];
     const uint64_t after = before | uint64_t{1} << (index % kWord);
     if (after == before) [[unlikely]]
-      die(kFreedTwice, *next);
+      die(kFreedTwice, *next, slab);
     words[at] = after;
     first = std::min(first, at);
   }
@@ -66,10 +66,10 @@ template <bool kHasMagic>
 }  // namespace
 
 // nullptr where memory is exhausted.
-Granule* SegregatedHeap::new_slab(SizeClass c) {
-  Granule* slab = make_slab(c, nullptr, 0);
+Slab* SegregatedHeap::new_slab(SizeClass c) {
+  Slab* slab = make_slab(c, {nullptr, 0});
   if (slab == nullptr) return nullptr;
-  slab->heap = this;
+  slab->support_heap = this;
   slab->start = start_of(slab);
   slab->first_word = 0;
   register_slab(slab);
@@ -77,15 +77,15 @@ Granule* SegregatedHeap::new_slab(SizeClass c) {
   return slab;
 }
 
-Granule* SegregatedHeap::provide(SizeClass c, uint32_t wanted) {
-  Granule* const slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
+Slab* SegregatedHeap::provide(SizeClass c, uint32_t wanted) {
+  Slab* const slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
   if (slab != nullptr && !Bits::has_free(slab)) carve(slab, wanted);
   return slab;
 }
 
 // Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
 // side by side: up to `most`.
-Batch SegregatedHeap::take_bits(Granule* slab, uint32_t most) {
+Batch SegregatedHeap::take_bits(Slab* slab, uint32_t most) {
   uint64_t* const words = slab->bitmap;
   uint32_t at = first_word(slab);
   Batch batch = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};
@@ -105,17 +105,17 @@ Batch SegregatedHeap::take_bits(Granule* slab, uint32_t most) {
 }
 
 Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
-  Granule* const slab = provide(c, most);
+  Slab* const slab = provide(c, most);
   return slab != nullptr ? take_bits(slab, most) : Batch{};
 }
 
 void* SegregatedHeap::take_or_carve(SizeClass c) {
-  Granule* const slab = provide(c, 1);
+  Slab* const slab = provide(c, 1);
   return slab != nullptr ? take_bit(slab) : nullptr;
 }
 
 // So many blocks of the slab have come back.
-[[gnu::always_inline]] inline void SegregatedHeap::settle(Granule* slab, uint32_t came_back) {
+[[gnu::always_inline]] inline void SegregatedHeap::settle(Slab* slab, uint32_t came_back) {
   const uint32_t out = slab->countdown - came_back;
   slab->countdown = static_cast<uint16_t>(out);
   const uint32_t free = slab_capacity(slab->size_class) - out;
@@ -125,16 +125,16 @@ void* SegregatedHeap::take_or_carve(SizeClass c) {
 
 // As many of the blocks, from the first on, as are the slab's; returns their number. Blocks of one slab often come
 // together: what concerns the slab is done once for all of them.
-[[gnu::always_inline]] inline uint32_t SegregatedHeap::put(Granule* slab, void* const* blocks, uint32_t count) {
+[[gnu::always_inline]] inline uint32_t SegregatedHeap::put(Slab* slab, void* const* blocks, uint32_t count) {
   const uint32_t taken =
       slab_magic(slab->size_class) != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
   if (taken == 0) [[unlikely]]  // the caller has seen that it is the slab's
-    die(kIntoABlock, blocks[0]);
+    die(kIntoABlock, blocks[0], slab);
   settle(slab, taken);
   return taken;
 }
 
-[[gnu::noinline]] uint32_t SegregatedHeap::put_many(Granule* slab, void* const* blocks, uint32_t count) {
+[[gnu::noinline]] uint32_t SegregatedHeap::put_many(Slab* slab, void* const* blocks, uint32_t count) {
   return put(slab, blocks, count);
 }
 
@@ -147,16 +147,18 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
     held = heap;
   };
   for (uint32_t i = 0; i < count;) {
-    Granule* head = block_or_die(blocks[i]);
-    if (head->kind == Kind::kSpan) {
+    Granule* const head = block_or_die(blocks[i]);
+    if (Span* span = as_span(head)) {
       hold(nullptr);
-      free_span(head);
+      free_span(span);
       ++i;
     } else {
-      hold(head->heap);
+      Slab* const slab = static_cast<Slab*>(head);
+      SegregatedHeap* const heap = slab->support_heap;
+      hold(heap);
       // Blocks that were freed here and there: what is made for many costs more than the one.
       const bool alone = i + 1 == count || !in_one_granule(blocks[i], blocks[i + 1]);
-      i += alone ? head->heap->put(head, blocks + i, 1) : head->heap->put_many(head, blocks + i, count - i);
+      i += alone ? heap->put(slab, blocks + i, 1) : heap->put_many(slab, blocks + i, count - i);
     }
   }
   hold(nullptr);
@@ -165,14 +167,14 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
 bool SegregatedHeap::put_one(void* block) {
   const size_t offset = reinterpret_cast<uintptr_t>(block) - primary.start;
   if (offset >> kGranuleShift >= primary_granules()) return false;
-  Granule* const slab = primary_granule(primary.start, offset >> kGranuleShift);
+  Slab* const slab = static_cast<Slab*>(primary_granule(primary.start, offset >> kGranuleShift));
   const auto product = static_cast<unsigned __int128>(offset % kGranule) * slab->key;
-  if (static_cast<uint64_t>(product) >= slab->limit) return false;  // core/granule.h
+  if (static_cast<uint64_t>(product) >= slab->limit) return false;  // core/slab_record.h
   const auto index = static_cast<uint32_t>(product >> 64);
   uint64_t* const word = slab->bitmap + index / kWord;
   const uint64_t bit = uint64_t{1} << (index % kWord);
   if ((*word & bit) != 0) [[unlikely]]
-    die(kFreedTwice, block);
+    die(kFreedTwice, block, slab);
   *word |= bit;
   slab->first_word = std::min(slab->first_word, index / kWord);
   if (slab->state == SlabState::kCurrent) [[likely]] {
@@ -183,13 +185,13 @@ bool SegregatedHeap::put_one(void* block) {
   return true;
 }
 
-bool SegregatedHeap::is_free(const Granule* slab, const void* block) {
+bool SegregatedHeap::is_free(const Slab* slab, const void* block) {
   const size_t index =
       static_cast<size_t>(static_cast<const char*>(block) - slab->start) / block_size(slab->size_class);
   return (slab->bitmap[index / kWord] >> (index % kWord) & 1) != 0;
 }
 
-void SegregatedHeap::drop(Granule* slab) {
+void SegregatedHeap::drop(Slab* slab) {
   --slabs_[slab->size_class];
   unregister_slab(slab);
   let_go(slab);
@@ -197,7 +199,7 @@ void SegregatedHeap::drop(Granule* slab) {
 
 void SegregatedHeap::flush() {
   for (SizeClass c = 0; c < kClasses; ++c) {
-    Granule* slab = life_.current(c);
+    Slab* slab = life_.current(c);
     if (slab == nullptr || slab->countdown != 0) continue;
     life_.leave_current(c, 0);
     drop(slab);

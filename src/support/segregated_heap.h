@@ -5,7 +5,7 @@
 // a time, then a new slab. Blocks leave in batches and in order of address. A block that is put back twice is found
 // here: its bit is set already.
 //
-// In a slab's Granule: `heap` is the heap, `countdown` the number of blocks that are out, `used_after` is 0,
+// In a slab's record (core/slab_record.h): `countdown` is the number of blocks that are out, `used_after` is 0,
 // `first_word` says where to look for bits.
 //
 // Each program thread has one (in its Client), so that what one thread gets shares no cache line with what another
@@ -17,8 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/granule.h"
 #include "core/slab_life.h"
+#include "core/slab_record.h"
 #include "os/lock.h"
 #include "support/batch.h"
 
@@ -33,7 +33,7 @@ class SegregatedHeap {
   // One block, for a caller that has the heap to itself: a free one of the class's current slab, or nullptr; or one
   // from any slab.
   void* take_one(SizeClass c) {
-    Granule* const slab = life_.current(c);
+    Slab* const slab = life_.current(c);
     return slab != nullptr && Bits::has_free(slab) ? take_bit(slab) : nullptr;
   }
   void* take_or_carve(SizeClass c);
@@ -49,22 +49,22 @@ class SegregatedHeap {
   // a slab of one granule in the first arena.
   bool put_one(void* block);
   // Whether a block of the slab is not out.
-  static bool is_free(const Granule* slab, const void* block);
+  static bool is_free(const Slab* slab, const void* block);
 
  private:
   // Free blocks are bits.
   struct Bits {
-    static bool has_free(const Granule* slab) { return slab->countdown < slab->carved; }
-    static void becomes_full(Granule*) {}
+    static bool has_free(const Slab* slab) { return slab->countdown < slab->carved; }
+    static void becomes_full(Slab*) {}
   };
 
   // Of a slab that has free blocks: the first word of its bitmap that has any, and the first of them.
-  static uint32_t first_word(Granule* slab) {
+  static uint32_t first_word(Slab* slab) {
     uint32_t at = slab->first_word;
     while (slab->bitmap[at] == 0) ++at;
     return slab->first_word = at;
   }
-  static void* take_bit(Granule* slab) {
+  static void* take_bit(Slab* slab) {
     const uint32_t at = first_word(slab);
     const uint64_t word = slab->bitmap[at];
     slab->bitmap[at] = word & (word - 1);
@@ -72,14 +72,14 @@ class SegregatedHeap {
     return slab->start + (at * kWord + static_cast<unsigned>(std::countr_zero(word))) * block_size(slab->size_class);
   }
 
-  static Batch take_bits(Granule* slab, uint32_t most);
+  static Batch take_bits(Slab* slab, uint32_t most);
   // A slab of the class with free blocks, at least so many where there are; nullptr where memory is exhausted.
-  Granule* provide(SizeClass c, uint32_t wanted);
-  Granule* new_slab(SizeClass c);
-  uint32_t put(Granule* slab, void* const* blocks, uint32_t count);
-  uint32_t put_many(Granule* slab, void* const* blocks, uint32_t count);
-  void settle(Granule* slab, uint32_t came_back);
-  void drop(Granule* slab);
+  Slab* provide(SizeClass c, uint32_t wanted);
+  Slab* new_slab(SizeClass c);
+  uint32_t put(Slab* slab, void* const* blocks, uint32_t count);
+  uint32_t put_many(Slab* slab, void* const* blocks, uint32_t count);
+  void settle(Slab* slab, uint32_t came_back);
+  void drop(Slab* slab);
 
   SlabLife<Bits> life_;
   uint32_t slabs_[kClasses] = {};

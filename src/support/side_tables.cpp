@@ -5,10 +5,10 @@
 #include <bit>
 #include <cstring>
 
-#include "core/commitment.h"
 #include "core/free_block.h"
 #include "os/pages.h"
 #include "os/random.h"
+#include "pages/page_heap.h"
 
 namespace annex::support {
 
@@ -24,14 +24,11 @@ struct Place {
   size_t granule;
 };
 
-Place place_of(const Granule* slab) {
-  const Arena* arena = arena_of(slab);
-  return {&side_tables[arena - arenas], static_cast<size_t>(slab - arena->metadata())};
-}
+Place place_of(const Slab* slab) { return {&side_tables[slab->arena], arena_of_run(slab).index_of(slab)}; }
 
 uint64_t* word_at(const void* address) {
   const Arena* arena = arena_of(address);
-  return side_tables[arena - arenas].map() + (arena->granule_at(address) - arena->metadata());
+  return side_tables[arena->number()].map() + arena->index_of(arena->granule_at(address));
 }
 
 }  // namespace
@@ -41,8 +38,8 @@ os::MapResult SideTables::grow(void* table, size_t* committed, size_t wanted) {
   if (wanted <= *committed) return os::MapResult::kMapped;
   const os::MapResult result = os::map_at(static_cast<char*>(table) + *committed, wanted - *committed);
   if (result != os::MapResult::kMapped) return result;
-  commitment.committed += wanted - *committed;
-  commitment.metadata += wanted - *committed;
+  page_heap.books.committed += wanted - *committed;
+  page_heap.books.metadata += wanted - *committed;
   *committed = wanted;
   return result;
 }
@@ -74,7 +71,7 @@ os::MapResult SideTables::commit(const Arena& arena, size_t end) {
 
 os::MapResult commit(const Arena& arena, size_t end) { return side_tables[&arena - arenas].commit(arena, end); }
 
-void register_slab(Granule* slab) {
+void register_slab(Slab* slab) {
   const auto [book, granule] = place_of(slab);
   const uint32_t granules = slab_granules(slab->size_class);
   slab->bitmap = book->bitmap(granule);
@@ -85,7 +82,7 @@ void register_slab(Granule* slab) {
   for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(book->map() + granule + i, word, __ATOMIC_RELAXED);
 }
 
-void unregister_slab(Granule* slab) {
+void unregister_slab(Slab* slab) {
   const auto [book, granule] = place_of(slab);
   for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
     __atomic_store_n(book->map() + granule + i, 0, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-// Side tables of the arena's granules: what the support core's heap keeps about slabs, each in pages of its own.
+// Side tables of the arenas' granules: what the support core's heap keeps about slabs, each in pages of its own.
 //
 //   class map   a word for each granule: a tag, for the size class of the slab that the granule belongs to; an end,
 //               behind the last block in it that a program thread has ever been given; and a random part, for its marks
@@ -17,8 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/arena.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
+#include "pages/arena.h"
 #include "support/batch.h"
 
 namespace annex::support {
@@ -27,7 +27,7 @@ inline constexpr size_t kBitmapBytes = kGranule / kMinAlignment / 8;
 
 class SideTables {
  public:
-  // Makes what belongs to the arena's granules before `end` usable. Arena lock held.
+  // Makes what belongs to the arena's granules before `end` usable. The page heap's lock is held.
   os::MapResult commit(const Arena& arena, size_t end);
 
   uint64_t* map() const { return map_; }
@@ -83,13 +83,13 @@ uint64_t map_word(const void* address);
 // blocks must be given out in order of address.
 uint32_t give_out(const Batch& part, SizeClass c, void** out);
 
-// For core/arena.h's commit_side_tables.
+// For pages/arena.h's commit_side_tables.
 os::MapResult commit(const Arena& arena, size_t end);
 
 // Enters a new slab into the tables, its bitmap empty, and notes in its granule where that is.
-void register_slab(Granule* slab);
+void register_slab(Slab* slab);
 // The slab is about to be let go.
-void unregister_slab(Granule* slab);
+void unregister_slab(Slab* slab);
 
 // For the fast paths: the first arena as far as its map reaches, and the largest request that they serve. Alone on its
 // cache line, which is seldom written. All 0 before the first allocation.

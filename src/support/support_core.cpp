@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "core/arena.h"
 #include "core/block.h"
-#include "core/commitment.h"
 #include "core/span.h"
 #include "os/fork.h"
 #include "os/forking.h"
+#include "pages/arena.h"
+#include "pages/page_heap.h"
 
 namespace annex::support {
 
@@ -29,7 +29,7 @@ uint32_t target_limit(const Client* client, SizeClass c) {
 uint32_t largest_batch(SizeClass c, uint32_t target) { return std::max(batch_of(c), target / 2); }
 
 Client* new_client() {
-  void* room = map_metadata(sizeof(Client));
+  void* room = page_heap.map_metadata(sizeof(Client));
   if (room == nullptr) return nullptr;
   // Most of a new client is zero, as fresh pages are. A constructor would touch all of them.
   Client* client = static_cast<Client*>(room);
@@ -198,7 +198,7 @@ void serve_request(Request* request) {
     case Request::What::kRelease:
       return SegregatedHeap::put_back(&request->block, 1);
     case Request::What::kResize:
-      if (!resize_span_in_place(block_or_die(request->block), request->bytes)) request->block = nullptr;
+      if (!resize_span_in_place(as_span(block_or_die(request->block)), request->bytes)) request->block = nullptr;
       return;
   }
 }

@@ -7,12 +7,12 @@
 #include <ctime>
 #include <utility>
 
-#include "core/fault_ahead.h"
-#include "core/purge.h"
 #include "os/clock.h"
 #include "os/cpus.h"
 #include "os/system_call.h"
+#include "pages/page_heap.h"
 #include "support/cpu_pool.h"
+#include "support/fault_ahead.h"
 #include "support/support_core.h"
 
 namespace annex::support {
@@ -69,7 +69,7 @@ bool SupportThread::pass() {
     serve(client);
     answer_requests();
   });
-  const bool purged = purge_after_growth();
+  const bool purged = page_heap.keeper_purges_after_growth();
   return fault_ahead() || purged || busy;
 }
 
@@ -143,7 +143,7 @@ bool SupportThread::serve_while_needed() {
       os::pause();
     }
     if (now < next_look_) continue;
-    purge_due();
+    page_heap.keeper_purges_due();
     if (thread_.must_end()) return true;
     if (crowded(now)) return false;
   }
@@ -163,11 +163,11 @@ void SupportThread::run() {
   bool idle = false;
   if (!cpu.empty()) {
     cpu_pool.need(1);
-    keeper_comes();
+    page_heap.keeper_comes();
     const uint64_t since = now_ns();
     idle = serve_while_needed();
     if (now_ns() - since > 4 * kShortestNapMs * kMs) nap_ms_ = kShortestNapMs;
-    keeper_leaves();
+    page_heap.keeper_leaves();
     cpu_pool.need_no_more(1);
   }
   demand_.store(0, std::memory_order_relaxed);

@@ -179,13 +179,14 @@ void fail_often(std::size_t bytes, int times) {
 
 }  // namespace
 
-// First where there is memory left, only not so much as is asked for; then where there is none.
+// First where there is memory left (what was freed, and less than another such block), only not so much as is asked
+// for; then where there is none.
 ANNEX_SCENARIO(failing_takes_no_addresses) {
   limit(RLIMIT_DATA, 64 * kMiB);
   void* const last = opaque(malloc(kMiB));
   use_up(kMiB);
   free(last);
-  for (std::size_t bytes : {2 * kMiB, 5 * kMiB, 100 * kMiB}) fail_often(bytes, 20);
+  for (std::size_t bytes : {3 * kMiB, 5 * kMiB, 100 * kMiB}) fail_often(bytes, 20);
   for (std::size_t bytes = kMiB; bytes >= 16; bytes /= 2) use_up(bytes);
   for (std::size_t bytes : {std::size_t{20000}, 200 * kKiB}) fail_often(bytes, 20);
   return 0;

@@ -42,7 +42,7 @@ ANNEX_SCENARIO(sampled_used) {
 }
 TEST(RightUse, OfOneBlock) { expect_success_with_samples("sampled_used"); }
 
-// A small arena's reach (core/arena.h) goes on behind it, where sampled blocks might lie.
+// A small arena's reach (pages/arena.h) goes on behind it, where sampled blocks might lie.
 TEST(RightUse, BesideASmallArena) {
   for (const char* reserve : {"64M", "4G", "64G"}) {
     Launch launch;

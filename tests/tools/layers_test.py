@@ -9,10 +9,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
 import layers
 
 TREE = layers.Tree(
-    "src", ("src", "include"), (("top",), ("left", "right"), ("bottom",)), ("order.md", r"^(\w+)$", True)
+    "src",
+    ("src", "include"),
+    (("top",), ("left", "right"), ("bottom",)),
+    document=("order.md", r"^(\w+)$", True),
+    table=("order.md", ("right",)),
+    most_floors={"bottom": 3},
 )
 SOUND = {
-    "order.md": "top\nleft\nright\nbottom\n",
+    "order.md": "top\nleft\nright\nbottom\n| `right/c` | what it knows |\n",
     "include/left/api.h": "",
     "src/top/a.cpp": '#include "top/a.h"\n#include "left/b.h"\n#include "right/c.h"\n#include <vector>\n',
     "src/top/a.h": '#include "bottom/d.h"\n#include "bottom/e.h"\n',
@@ -75,13 +80,25 @@ class LayersTest(unittest.TestCase):
         self.expect("components include each other in a circle: src/bottom/d.cpp:2 includes", changed)
         self.assertEqual(self.found(changed, {("src/bottom/d.cpp", "src/bottom/e.h"): "why"}), [])
 
+    def test_a_component_that_the_table_does_not_tell_of(self):
+        self.expect("no row of the table tells of src/right/new", {"src/right/new.cpp": "#include <vector>\n"})
+        self.expect("a row of the table tells of right/gone", {"order.md": SOUND["order.md"] + "| `right/gone` | |\n"})
+
+    def test_more_floors_than_a_folder_may_have(self):
+        tower = {f"src/bottom/t{n}.h": f'#include "bottom/t{n - 1}.h"\n' for n in range(1, 4)} | {"src/bottom/t0.h": ""}
+        self.expect("bottom has 4 floors, more than 3: t0 < t1 < t2 < t3", tower)
+        del tower["src/bottom/t3.h"]
+        self.assertEqual(self.found(tower), [])
+
     def test_exceptions_that_nothing_needs(self):
         wanted = "closes no circle any more"
         self.expect(wanted, {}, {("src/bottom/d.cpp", "src/bottom/e.h"): "not there"})
         self.expect(wanted, {}, {("src/bottom/e.h", "src/bottom/d.h"): "harmless"})
 
     def test_a_document_that_tells_another_order(self):
-        self.expect("its order of src is top right left bottom", {"order.md": "top\nright\nleft\nbottom\n"})
+        self.expect(
+            "its order of src is top right left bottom", {"order.md": "top\nright\nleft\nbottom\n| `right/c` | |\n"}
+        )
 
     def test_nothing_to_check(self):
         found = layers.problems(Path("/nowhere"), [layers.Tree("src", ("src",), TREE.layers)], {})

@@ -1,5 +1,5 @@
 // Arenas: random taking and giving keeps the books straight; clean memory is zero; alignment, limits, neighbours.
-#include "core/arena.h"
+#include "pages/arena.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "consistency.h"
-#include "core/runs.h"
 #include "observe/walk.h"
 #include "os/options.h"
+#include "runs.h"
 
 namespace annex {
 namespace {
@@ -24,18 +24,16 @@ struct Taken {
 
 void give(const Taken& taken) {
   if (taken.slab) {
-    give_slab_run(taken.head);
+    page_heap.give_slab(taken.head);
   } else {
-    give_span_run(taken.head, false);
+    page_heap.give_span(as_span(taken.head));
   }
 }
 
-Granule* take(uint32_t granules, bool slab = false, uint32_t alignment = 1) {
-  bool clean;
-  if (!slab) return take_span_run(granules, alignment, granules * kGranule, &clean);
+Slab* take_slab(uint32_t granules) {
   SizeClass c = 0;
   while (slab_granules(c) != granules) ++c;
-  return take_slab_run(c, &clean);
+  return test::take_slab(c);
 }
 
 TEST(Arena, RandomOperationsKeepTheBooksStraight) {
@@ -47,7 +45,7 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
       Taken& t = taken[index];
       if (!t.slab && random() % 3 == 0) {
         const uint32_t length = 1 + random() % (2 * t.granules);
-        if (resize_span(t.head, length * kGranule)) t.granules = length;
+        if (page_heap.resize(as_span(t.head), length * kGranule)) t.granules = length;
       } else {
         give(t);
         t = taken.back();
@@ -57,14 +55,16 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
       const bool slab = random() % 2 == 0;
       const uint32_t granules = slab ? 1 + random() % 3 : 1 + random() % (random() % 8 == 0 ? 100 : 10);
       const uint32_t alignment = !slab && random() % 4 == 0 ? 1u << random() % 7 : 1;
-      Granule* head = take(granules, slab, alignment);
+      Granule* head = nullptr;
+      if (slab) head = take_slab(granules);
+      if (!slab) head = test::take_span(granules, nullptr, alignment);
       ASSERT_NE(head, nullptr);
       ASSERT_EQ(reinterpret_cast<uintptr_t>(start_of(head)) % (alignment * kGranule), 0u);
       ASSERT_EQ(granule_of(start_of(head)), head);
       memset(start_of(head), 0xEE, 64);
       taken.push_back({head, granules, slab});
     }
-    if (step % 97 == 0) purge_all();
+    if (step % 97 == 0) page_heap.trim();
     if (step % 16 == 0) {
       test::expect_consistent();
       if (HasFailure()) return;
@@ -78,70 +78,66 @@ TEST(Arena, RandomOperationsKeepTheBooksStraight) {
 class Scarce : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(set_up());  // which looks at the limits
-    purge_all();
-    addresses_are_scarce = true;
+    ASSERT_TRUE(page_heap.set_up());  // which looks at the limits
+    page_heap.trim();
+    page_heap.books.addresses_are_scarce = true;
   }
   void TearDown() override {
-    addresses_are_scarce = false;
+    page_heap.books.addresses_are_scarce = false;
     os::options.purge_delay_ms = 1000;
   }
 };
 
 TEST_F(Scarce, WhatIsDueIsUnmappedAndMappedAgain) {
-  Granule* const behind = take(64);
-  Granule* run = take(64);
-  Granule* const last = take(1);
+  Span* const behind = test::take_span(64);
+  Span* run = test::take_span(64);
+  Span* const last = test::take_span(1);
   memset(start_of(run), 0x5A, 64 * kGranule);
-  const size_t committed = commitment.committed;
+  const size_t committed = page_heap.books.committed;
   os::options.purge_delay_ms = 0;
-  give_span_run(run, false);
-  EXPECT_LE(commitment.committed, committed - 64 * kGranule);
+  page_heap.give_span(run);
+  EXPECT_LE(page_heap.books.committed, committed - 64 * kGranule);
   test::expect_consistent();
   os::options.purge_delay_ms = 1000;
   bool clean = false;
-  Granule* again = take_span_run(48, 1, 48 * kGranule, &clean);
+  Span* again = test::take_span(48, &clean);
   ASSERT_NE(again, nullptr);
   EXPECT_TRUE(clean);
   for (size_t at = 0; at < 48 * kGranule; at += 512) ASSERT_EQ(start_of(again)[at], 0);
   test::expect_consistent();
-  for (Granule* taken : {behind, again, last}) give_span_run(taken, false);
-  purge_all();
+  for (Span* taken : {behind, again, last}) page_heap.give_span(taken);
+  page_heap.trim();
   test::expect_consistent();
 }
 
 TEST_F(Scarce, ATailComesBackWithItsSpan) {
-  bool clean;
-  Granule* const span = take_span_run(3, 1, 2 * kGranule + 4096, &clean);
-  Granule* const last = take(1);
-  const size_t committed = commitment.committed;
-  {
-    os::Guard guard(arena_lock);
-    ASSERT_TRUE(arena_of(span)->unmap_tail(span));
-  }
-  EXPECT_EQ(commitment.committed, committed - kGranule + 4096);
+  Span* const span = test::take_span(3, nullptr, 1, 2 * kGranule + 4096);
+  Span* const last = test::take_span(1);
+  const size_t committed = page_heap.books.committed;
+  ASSERT_TRUE(PageHeapTest::unmap_tail(span));
+  EXPECT_EQ(page_heap.books.committed, committed - kGranule + 4096);
   memset(start_of(span), 1, 2 * kGranule + 4096);
-  EXPECT_TRUE(resize_span(span, 3 * kGranule));
-  EXPECT_EQ(commitment.committed, committed);
+  EXPECT_TRUE(page_heap.resize(span, 3 * kGranule));
+  EXPECT_EQ(page_heap.books.committed, committed);
   memset(start_of(span), 1, 3 * kGranule);
   test::expect_consistent();
-  give_span_run(span, false);
-  give_span_run(last, false);
+  page_heap.give_span(span);
+  page_heap.give_span(last);
   test::expect_consistent();
 }
 
 TEST(Arena, CleanMemoryReadsAsZero) {
   for (int round = 0; round < 20; ++round) {
     bool clean = false;
-    Granule* run = take_span_run(8, 1, 8 * kGranule, &clean);
+    Span* run = test::take_span(8, &clean);
     ASSERT_NE(run, nullptr);
     char* start = start_of(run);
     if (clean) {
       for (size_t i = 0; i < 8 * kGranule; i += 512) ASSERT_EQ(start[i], 0);
     }
     memset(start, 0x5A, 8 * kGranule);
-    give_span_run(run, false);
-    if (round % 2 == 1) purge_all();
+    page_heap.give_span(run);
+    if (round % 2 == 1) page_heap.trim();
   }
 }
 
@@ -150,7 +146,9 @@ TEST(Arena, CleanMemoryReadsAsZero) {
 annex_region seen_by_a_walk(const Granule* run) {
   annex_region found = {};
   found.start = start_of(run);
+  const Locked lock;
   observe::walk(
+      lock,
       [](const annex_region* region, void* context) {
         auto* wanted = static_cast<annex_region*>(context);
         if (region->start == wanted->start) *wanted = *region;
@@ -161,32 +159,64 @@ annex_region seen_by_a_walk(const Granule* run) {
 }
 
 TEST(Arena, AWalkSeesARunAsSoonAsItIsTaken) {
-  bool clean;
   for (SizeClass c = 0; c < kClasses; ++c) {
     const uint32_t granules = slab_granules(c);
-    Granule* span = take_span_run(granules + 1, 1, granules * kGranule + 4096, &clean);  // what the slab may stand in
+    Span* span = test::take_span(granules + 1, nullptr, 1, granules * kGranule + 4096);  // what the slab may stand in
     annex_region region = seen_by_a_walk(span);
     EXPECT_EQ(region.kind, ANNEX_REGION_SPAN);
     EXPECT_EQ(region.bytes, (granules + 1) * kGranule);
     EXPECT_EQ(region.block_size, granules * kGranule + 4096);
-    give_span_run(span, false);
-    Granule* slab = take_slab_run(c, &clean);
+    page_heap.give_span(span);
+    Slab* slab = test::take_slab(c);
     region = seen_by_a_walk(slab);
     EXPECT_EQ(region.kind, ANNEX_REGION_SLAB);
     EXPECT_EQ(region.bytes, granules * kGranule) << "class " << int{c};
     EXPECT_EQ(region.block_size, block_size(c));
     EXPECT_EQ(region.used, 0u);
-    give_slab_run(slab);
+    page_heap.give_slab(slab);
   }
 }
 
+// As in the books (annex_stats.dirty), whatever a thread has set aside to give it back.
+TEST(Arena, AWalkSeesWhatIsBeingGivenBackAsFreeAndNotDirty) {
+  const auto seen = [](bool taken) {
+    const Locked lock;
+    FreeRuns& free_runs = PageHeapTest::free_runs(lock);
+    FreeRun* const whole = free_runs.newest();
+    const uint32_t granules = whole->length;
+    Granule* const part = taken ? free_runs.take(whole) : whole;
+    annex_region found = {};
+    found.start = start_of(part);
+    observe::walk(
+        lock,
+        [](const annex_region* region, void* context) {
+          auto* wanted = static_cast<annex_region*>(context);
+          if (region->start == wanted->start) *wanted = *region;
+          return 0;
+        },
+        &found);
+    if (taken) free_runs.put(part, granules, FreeState::kDirty, 0);
+    return found;
+  };
+  os::options.purge_delay_ms = 3600 * 1000;
+  page_heap.trim();
+  page_heap.give_span(test::take_span(8));
+  for (const bool taken : {false, true}) {
+    const annex_region region = seen(taken);
+    EXPECT_EQ(region.kind, ANNEX_REGION_FREE);
+    EXPECT_EQ(region.dirty != 0, !taken);
+  }
+  os::options.purge_delay_ms = 1000;
+  test::expect_consistent();
+}
+
 TEST(Arena, DirtyMemoryIsUsedBeforeFresh) {
-  Granule* first = take(5);
-  give_span_run(first, false);
+  Span* first = test::take_span(5);
+  page_heap.give_span(first);
   bool clean = true;
-  Granule* second = take_span_run(5, 1, 5 * kGranule, &clean);
+  Span* second = test::take_span(5, &clean);
   EXPECT_FALSE(clean);
-  give_span_run(second, false);
+  page_heap.give_span(second);
 }
 
 // Six runs beside each other, so that what becomes of them is known; the outer two stay taken.
@@ -194,50 +224,50 @@ class Neighbours : public ::testing::Test {
  protected:
   void SetUp() override {
     os::options.purge_delay_ms = 3600 * 1000;
-    purge_all();
-    Granule* whole = take(6 * kLength);
-    give_span_run(whole, false);
-    for (Granule*& run : runs_) run = take(kLength);
+    page_heap.trim();
+    Span* whole = test::take_span(6 * kLength);
+    page_heap.give_span(whole);
+    for (Span*& run : runs_) run = test::take_span(kLength);
     std::sort(std::begin(runs_), std::end(runs_));
     ASSERT_EQ(runs_[5] - runs_[0], 5 * kLength);
   }
   void TearDown() override {
-    for (Granule* run : runs_) {
-      if (run != nullptr) give_span_run(run, false);
+    for (Span* run : runs_) {
+      if (run != nullptr) page_heap.give_span(run);
     }
     test::expect_consistent();
     os::options.purge_delay_ms = 1000;
   }
   void free_clean(int index) {
     free_dirty(index);
-    purge_all();
+    page_heap.trim();
   }
   void free_dirty(int index) {
     memset(start_of(runs_[index]), 0x5A, kLength * kGranule);
-    give_span_run(runs_[index], false);
+    page_heap.give_span(runs_[index]);
     runs_[index] = nullptr;
   }
-  // Granules: what is wanted is below 2 MiB, so nothing is moved (core/gather.h).
+  // Granules: what is wanted is below 2 MiB, so nothing is moved (pages/gather.cpp).
   static constexpr uint32_t kLength = 8;
-  Granule* runs_[6] = {};
+  Span* runs_[6] = {};
 };
 
 TEST_F(Neighbours, ADirtyRunIsUsedWithTheCleanOnesBesideIt) {
-  Granule* place = runs_[1];
+  Span* place = runs_[1];
   free_clean(1);
   free_clean(4);
   free_dirty(2);
   free_dirty(3);
-  const size_t purged = commitment.purged_total;
+  const size_t purged = page_heap.books.purged_total;
   bool clean = true;
   constexpr uint32_t kWanted = 3 * kLength + 5;  // from both sides
-  Granule* run = take_span_run(kWanted, 1, kWanted * kGranule, &clean);
+  Span* run = test::take_span(kWanted, &clean);
   EXPECT_FALSE(clean);
   EXPECT_EQ(run, place + kLength - 5);
-  EXPECT_EQ(commitment.dirty, 0u);
-  EXPECT_EQ(commitment.purged_total, purged);  // it was used, not given back
+  EXPECT_EQ(page_heap.books.dirty, 0u);
+  EXPECT_EQ(page_heap.books.purged_total, purged);  // it was used, not given back
   test::expect_consistent();
-  give_span_run(run, false);
+  page_heap.give_span(run);
 }
 
 TEST_F(Neighbours, ARunThatIsMostlyCleanStaysClean) {
@@ -246,21 +276,21 @@ TEST_F(Neighbours, ARunThatIsMostlyCleanStaysClean) {
   free_dirty(2);
   bool clean = false;
   constexpr uint32_t kWanted = 2 * kLength + 2;  // less than half of it would be dirty
-  Granule* run = take_span_run(kWanted, 1, kWanted * kGranule, &clean);
+  Span* run = test::take_span(kWanted, &clean);
   EXPECT_TRUE(clean);
-  give_span_run(run, false);
+  page_heap.give_span(run);
 }
 
 TEST(Arena, TheLimitIsKept) {
-  const size_t live = commitment.live;
+  const size_t live = page_heap.books.live;
   os::options.max_heap_bytes = live + 10 * kGranule;
-  EXPECT_EQ(take(11), nullptr);
-  Granule* run = take(10);
+  EXPECT_EQ(test::take_span(11), nullptr);
+  Span* run = test::take_span(10);
   EXPECT_NE(run, nullptr);
-  EXPECT_EQ(take(1), nullptr);
-  EXPECT_FALSE(resize_span(run, 11 * kGranule));
+  EXPECT_EQ(test::take_span(1), nullptr);
+  EXPECT_FALSE(page_heap.resize(run, 11 * kGranule));
   os::options.max_heap_bytes = 0;
-  give_span_run(run, false);
+  page_heap.give_span(run);
 }
 
 TEST(Arena, AddressesOfNoArenaAreNotFound) {

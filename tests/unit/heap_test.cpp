@@ -10,13 +10,15 @@
 
 #include "consistency.h"
 #include "core/block.h"
-#include "core/commitment.h"
 #include "core/list_order.h"
 #include "core/run_cache.h"
-#include "core/runs.h"
+#include "pages/commitment.h"
+#include "runs.h"
 
 namespace annex {
 namespace {
+
+Slab* slab_of(const void* block) { return as_slab(block_or_die(block)); }
 
 // What a front end does with a heap.
 struct User {
@@ -27,7 +29,7 @@ struct User {
     heap.free[c] = block->next;
     return block;
   }
-  void release(void* block) { heap.put_back(block_or_die(block), static_cast<Block*>(block)); }
+  void release(void* block) { heap.put_back(slab_of(block), static_cast<Block*>(block)); }
   ~User() { heap.flush(); }
 };
 
@@ -59,14 +61,14 @@ TEST(Heap, NoBlockIsHandedOutTwice) {
 TEST(Heap, TellsWhatItHasTouchedBeforeItTakesARun) {
   User user;
   constexpr SizeClass kClass = 3;
-  const size_t before = commitment.touched;
+  const size_t before = page_heap.books.touched;
   uint32_t runs = 0;
   size_t handed_out = 0;
-  for (size_t live = commitment.live; runs < 16;) {
+  for (size_t live = page_heap.books.live; runs < 16;) {
     user.allocate(kClass);
-    if (commitment.live != live) {  // it has taken a run, and some others with it
-      EXPECT_GE(commitment.touched - before, handed_out);
-      live = commitment.live;
+    if (page_heap.books.live != live) {  // it has taken a run, and some others with it
+      EXPECT_GE(page_heap.books.touched - before, handed_out);
+      live = page_heap.books.live;
       ++runs;
     }
     handed_out += block_size(kClass);
@@ -85,7 +87,7 @@ std::vector<uint32_t> neighbours_by_turn(SizeClass c, uint32_t turns, uint32_t* 
     uint32_t neighbours = 0;
     for (uint32_t i = 0; i < *blocks; ++i) {
       live.push_back(static_cast<char*>(user.allocate(c)));
-      *blocks = block_or_die(live[0])->carved;
+      *blocks = slab_of(live[0])->carved;
       neighbours += i > 0 && live[i] == live[i - 1] + block_size(c);
     }
     result.push_back(neighbours);
@@ -121,7 +123,7 @@ TEST(Heap, ABlockThatWasWrittenToAfterItWasFreedIsFoundWhenItsListIsPutInOrder) 
   constexpr SizeClass kClass = 2;
   std::vector<Block*> blocks;
   for (uint32_t i = 0; i < kLongList; ++i) blocks.push_back(static_cast<Block*>(user.allocate(kClass)));
-  Granule* slab = block_or_die(blocks[0]);
+  Slab* slab = slab_of(blocks[0]);
   for (Block* block : blocks) user.release(block);
   Block* const list = slab->free;
   ASSERT_NE(list, nullptr);
@@ -148,22 +150,22 @@ TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
   constexpr SizeClass kClass = 3;
   std::vector<void*> blocks;
   for (uint32_t i = 0; i < 3 * slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
-  Granule* slab = block_or_die(blocks.front());
+  Slab* slab = slab_of(blocks.front());
   const uint64_t key = slab->key;
-  const size_t live = commitment.live;
-  const size_t dirty = commitment.dirty;
+  const size_t live = page_heap.books.live;
+  const size_t dirty = page_heap.books.dirty;
   for (uint32_t i = 0; i < slab_capacity(kClass); ++i) user.release(blocks[i]);
-  EXPECT_EQ(commitment.live, live);  // it waits in the heap's cache
-  EXPECT_EQ(commitment.dirty, dirty);
+  EXPECT_EQ(page_heap.books.live, live);  // it waits in the heap's cache
+  EXPECT_EQ(page_heap.books.dirty, dirty);
   EXPECT_DEATH(user.release(blocks.front()), "no allocated block");
   test::expect_consistent();
   // The first of another class is of clean memory, the second is that one.
   std::vector<void*> others;
   for (uint32_t i = 0; i <= slab_capacity(kClass + 1); ++i) others.push_back(user.allocate(kClass + 1));
-  Granule* first = block_or_die(others.front());
+  Slab* first = slab_of(others.front());
   EXPECT_NE(first, slab);
   EXPECT_TRUE(first->fresh);
-  EXPECT_EQ(block_or_die(others.back()), slab);
+  EXPECT_EQ(slab_of(others.back()), slab);
   EXPECT_EQ(usable_size(slab), block_size(kClass + 1));
   EXPECT_NE(slab->key, key);
   test::expect_consistent();
@@ -171,10 +173,7 @@ TEST(Heap, AnEmptySlabServesTheNextOneOfItsLength) {
   for (size_t i = slab_capacity(kClass); i < blocks.size(); ++i) user.release(blocks[i]);
 }
 
-void leave_dirty(uint32_t granules) {
-  bool clean;
-  give_span_run(take_span_run(granules, 1, granules * kGranule, &clean), false);
-}
+void leave_dirty(uint32_t granules) { page_heap.give_span(test::take_span(granules)); }
 
 // What is dirty is used before clean runs that wait, but not by a class's first slab.
 TEST(Heap, TakesDirtyMemoryBeforeCleanButForAClassesFirstSlab) {
@@ -182,43 +181,43 @@ TEST(Heap, TakesDirtyMemoryBeforeCleanButForAClassesFirstSlab) {
   constexpr SizeClass kClass = 3;
   std::vector<void*> blocks;
   for (uint32_t i = 0; i < 3 * slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
-  purge_all();
+  page_heap.trim();
   leave_dirty(1);
-  ASSERT_EQ(commitment.dirty, kGranule);
+  ASSERT_EQ(page_heap.books.dirty, kGranule);
   void* first = user.allocate(kClass + 1);
-  EXPECT_TRUE(block_or_die(first)->fresh);
-  EXPECT_EQ(commitment.dirty, kGranule);
+  EXPECT_TRUE(slab_of(first)->fresh);
+  EXPECT_EQ(page_heap.books.dirty, kGranule);
   for (uint32_t i = 0; i < slab_capacity(kClass); ++i) blocks.push_back(user.allocate(kClass));
-  EXPECT_FALSE(block_or_die(blocks.back())->fresh);
-  EXPECT_EQ(commitment.dirty, 0u);
+  EXPECT_FALSE(slab_of(blocks.back())->fresh);
+  EXPECT_EQ(page_heap.books.dirty, 0u);
   user.release(first);
   for (void* block : blocks) user.release(block);
 }
 
 TEST(Heap, AFirstSlabIsOfDirtyMemoryWhereThatIsWorthAPurge) {
   User user;
-  purge_all();
-  leave_dirty(kDirtySlack / kGranule);
-  ASSERT_GE(commitment.dirty, kDirtySlack);
+  page_heap.trim();
+  leave_dirty(commitment::kDirtySlack / kGranule);
+  ASSERT_GE(page_heap.books.dirty, commitment::kDirtySlack);
   void* first = user.allocate(5);
-  EXPECT_FALSE(block_or_die(first)->fresh);
+  EXPECT_FALSE(slab_of(first)->fresh);
   user.release(first);
 }
 
 TEST(RunCache, HoldsAShareOfItsHeap) {
   RunCache cache;
-  Granule runs[RunCache::kMost + 1] = {};
-  EXPECT_TRUE(cache.put(&runs[0], 1, 1));
-  EXPECT_FALSE(cache.put(&runs[1], 1, RunCache::kShare - 1));
-  EXPECT_TRUE(cache.put(&runs[1], 1, RunCache::kShare));
-  EXPECT_EQ(cache.take(2), nullptr);
-  for (uint32_t i = 2; i < RunCache::kMost; ++i) EXPECT_TRUE(cache.put(&runs[i], 1, 1u << 20));
-  EXPECT_FALSE(cache.put(&runs[RunCache::kMost], 1, 1u << 20));  // however large the heap is
-  EXPECT_EQ(cache.take(1), &runs[RunCache::kMost - 1]);          // the last first
+  Slab runs[RunCache::kMost + 1] = {};
+  EXPECT_TRUE(cache.push(&runs[0], 1, 1));
+  EXPECT_FALSE(cache.push(&runs[1], 1, RunCache::kShare - 1));
+  EXPECT_TRUE(cache.push(&runs[1], 1, RunCache::kShare));
+  EXPECT_EQ(cache.pop(2), nullptr);
+  for (uint32_t i = 2; i < RunCache::kMost; ++i) EXPECT_TRUE(cache.push(&runs[i], 1, 1u << 20));
+  EXPECT_FALSE(cache.push(&runs[RunCache::kMost], 1, 1u << 20));  // however large the heap is
+  EXPECT_EQ(cache.pop(1), &runs[RunCache::kMost - 1]);            // the last first
   uint32_t flushed = 0;
-  cache.flush([&](Granule*) { ++flushed; });
+  cache.flush([&](Slab*) { ++flushed; });
   EXPECT_EQ(flushed, RunCache::kMost - 1);
-  EXPECT_EQ(cache.take(1), nullptr);
+  EXPECT_EQ(cache.pop(1), nullptr);
 }
 
 TEST(Heap, EmptySlabsGoBackToTheArena) {
@@ -229,13 +228,13 @@ TEST(Heap, EmptySlabsGoBackToTheArena) {
     for (SizeClass c : {SizeClass{0}, SizeClass{20}, SizeClass{55}, SizeClass{71}}) {
       std::vector<void*> blocks;
       for (uint32_t i = 0; i < 5 * slab_capacity(c); ++i) blocks.push_back(user.allocate(c));
-      EXPECT_GE(commitment.live, before + 5 * slab_granules(c) * kGranule);
+      EXPECT_GE(page_heap.books.live, before + 5 * slab_granules(c) * kGranule);
       for (void* block : blocks) user.release(block);
     }
     user.heap.flush();
-    if (round == 0) before = commitment.live;
+    if (round == 0) before = page_heap.books.live;
   }
-  EXPECT_EQ(commitment.live, before);
+  EXPECT_EQ(page_heap.books.live, before);
 }
 
 TEST(Heap, AFullSlabComesBackWithAFairShareOfItsBlocks) {
@@ -244,7 +243,7 @@ TEST(Heap, AFullSlabComesBackWithAFairShareOfItsBlocks) {
   const uint32_t capacity = slab_capacity(c);
   std::vector<void*> blocks;
   for (uint32_t i = 0; i < 2 * capacity; ++i) blocks.push_back(user.allocate(c));
-  Granule* first = block_or_die(blocks[0]);
+  Slab* first = slab_of(blocks[0]);
   ASSERT_EQ(first->state, SlabState::kFull);
   for (uint32_t i = 0; i < capacity / 8 - 1; ++i) user.release(blocks[i]);
   EXPECT_EQ(first->state, SlabState::kFull);
@@ -259,7 +258,7 @@ TEST(Heap, AChainCountsAsItsBlocks) {
   const SizeClass c = class_of(256);
   std::vector<void*> blocks;
   for (uint32_t i = 0; i < 2 * slab_capacity(c); ++i) blocks.push_back(user.allocate(c));
-  Granule* slab = block_or_die(blocks[0]);
+  Slab* slab = slab_of(blocks[0]);
   const uint32_t used = used_of(slab);
   Chain chain = {nullptr, static_cast<Block*>(blocks[0]), 100};
   for (int i = 0; i < 100; ++i) {
@@ -282,7 +281,7 @@ TEST(Heap, OneFreeTooManyOfAnEmptySlabIsSeen) {
   do blocks.push_back(user.allocate(c));
   while (user.heap.free[c] != nullptr);
   for (void* block : blocks) user.release(block);
-  Granule* slab = block_or_die(blocks[0]);
+  Slab* slab = slab_of(blocks[0]);
   ASSERT_EQ(used_of(slab), 0u);
   EXPECT_DEATH(user.release(blocks[0]), "freed twice");
 }
@@ -291,7 +290,7 @@ TEST(Heap, AChainOfMoreBlocksThanAreOutIsSeen) {
   User user;
   const SizeClass c = class_of(1024);
   Block* block = static_cast<Block*>(user.allocate(c));
-  Granule* slab = block_or_die(block);
+  Slab* slab = slab_of(block);
   EXPECT_DEATH(user.heap.put_back(slab, Chain{block, block, used_of(slab) + 1}), "freed twice");
   user.release(block);
 }
@@ -301,7 +300,7 @@ TEST(Heap, BlocksAreMarkedUnlessInUse) {
   const SizeClass c = class_of(48);
   void* block = user.allocate(c);
   const void* never_used = user.heap.free[c];
-  const uint64_t key = block_or_die(block)->key;
+  const uint64_t key = slab_of(block)->key;
   EXPECT_TRUE(is_marked(key, never_used));
   static_cast<Block*>(block)->mark = 0;  // as malloc does
   EXPECT_EQ(live_block_or_die(block), block_or_die(block));
@@ -315,16 +314,14 @@ TEST(Heap, WhatWasNeverMadeIsNoBlock) {
   User user;
   const SizeClass c = class_of(48);
   char* block = static_cast<char*>(user.allocate(c));
-  const Granule* slab = block_or_die(block);
+  const Slab* slab = slab_of(block);
   const uint32_t last = slab_capacity(c) - 1;
   ASSERT_LT(slab->carved, slab_capacity(c));
   char* const start = start_of(slab);
   EXPECT_EQ(find_block_fast(start + (slab->carved - 1) * size_t{48}), slab);
   for (const size_t number : {size_t{slab->carved}, size_t{last}, size_t{last} + 1}) {  // the last: the slab's tail
-    const char* problem = "";
     EXPECT_EQ(find_block_fast(start + number * 48), nullptr);
-    EXPECT_EQ(find_block(start + number * 48, &problem), nullptr);
-    EXPECT_STREQ(problem, kNoBlock);
+    EXPECT_STREQ(pointee_of(start + number * 48).problem, kNoBlock);
   }
   user.release(block);
 }
@@ -332,9 +329,9 @@ TEST(Heap, WhatWasNeverMadeIsNoBlock) {
 TEST(Heap, FreshMemoryIsCarvedAPageAtATime) {
   User user;
   const SizeClass c = class_of(512);
-  purge_all();
+  page_heap.trim();
   void* block = user.allocate(c);
-  const Granule* slab = block_or_die(block);
+  const Slab* slab = slab_of(block);
   EXPECT_LE(slab->carved * block_size(c), 16384u);
   user.release(block);
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/resident.h"
-#include "core/granule.h"
+#include "core/slab_record.h"
 
 namespace annex {
 namespace {

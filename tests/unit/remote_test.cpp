@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/heap.h"
-#include "core/runs.h"
 #include "experiments/parts.h"
 #include "remote/batch.h"
 #include "remote/channel.h"
 #include "remote/inbox.h"
 #include "remote/message.h"
 #include "remote/open_batches.h"
+#include "runs.h"
 
 namespace annex::remote {
 namespace {
@@ -25,7 +25,7 @@ using experiments::Random;
 using Batches = Policy::Batches;
 
 struct FakeSlab {
-  Granule metadata = {};
+  Slab metadata = {};
   std::vector<char> memory = std::vector<char>(kGranule);
   Block* block(size_t i) { return reinterpret_cast<Block*>(memory.data() + i * 64); }
 };
@@ -37,13 +37,13 @@ template <class Receive, class LetGo>
 struct Heap {
   Receive receive;
   LetGo let_go;
-  bool owns(const Granule*) const { return true; }
+  bool owns(const Slab*) const { return true; }
 };
 template <class Receive, class LetGo>
 Heap(Receive, LetGo) -> Heap<Receive, LetGo>;
 
-const auto not_complete = [](Granule*) { ADD_FAILURE() << "not complete"; };
-const auto not_pooled = [](Granule*, const Chain&) { ADD_FAILURE() << "the owner's to take in"; };
+const auto not_complete = [](Slab*) { ADD_FAILURE() << "not complete"; };
+const auto not_pooled = [](Slab*, const Chain&) { ADD_FAILURE() << "the owner's to take in"; };
 
 TEST(Batch, ALostCountIsNeverMistakenForABlock) {
   FakeSlab slab;
@@ -51,7 +51,7 @@ TEST(Batch, ALostCountIsNeverMistakenForABlock) {
             0u);  // offset 0: only the count tells it from empty
   EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(5))), 1u);
   EXPECT_EQ(add(&slab.metadata, slab.memory.data(), one(slab.block(3))), 2u);
-  const Chain batch = take(&slab.metadata, slab.memory.data());
+  const Chain batch = take_all(&slab.metadata, slab.memory.data());
   EXPECT_EQ(batch.count, 3u);
   EXPECT_EQ(batch.first, slab.block(3));
   EXPECT_EQ(batch.first->next, slab.block(5));
@@ -67,20 +67,20 @@ class RemoteTest : public ::testing::Test {
   static constexpr size_t kBlocks = slab_capacity(class_of(64));
 
   void SetUp() override {
-    for (Granule*& slab : slabs_) {
-      slab = make_slab(class_of(64), reinterpret_cast<annex::Heap*>(&inbox_), 1);
+    for (Slab*& slab : slabs_) {
+      slab = make_slab(class_of(64), {reinterpret_cast<annex::Heap*>(&inbox_), 1});
       ASSERT_NE(slab, nullptr);
     }
   }
   void TearDown() override {
-    for (Granule* slab : slabs_) give_slab_run(slab);
+    for (Slab* slab : slabs_) page_heap.give_slab(slab);
   }
 
   Block* block(size_t slab, size_t i) { return reinterpret_cast<Block*>(start_of(slabs_[slab]) + i * 64); }
 
   // How the blocks of a chain arrive: each once, linked from first to last.
   auto into_received() {
-    return [this](Granule* slab, const Chain& chain) {
+    return [this](Slab* slab, const Chain& chain) {
       Block* block = chain.first;
       for (uint32_t i = 0; i < chain.count; block = block->next, ++i) {
         EXPECT_EQ(granule_of(block), slab);
@@ -94,9 +94,9 @@ class RemoteTest : public ::testing::Test {
   }
 
   // How slabs are let go of: each once, with all its blocks.
-  static auto once_complete_into(std::set<Granule*>* let_go) {
-    return [let_go](Granule* slab) {
-      EXPECT_EQ(take(slab, start_of(slab)).count, kBlocks);
+  static auto once_complete_into(std::set<Slab*>* let_go) {
+    return [let_go](Slab* slab) {
+      EXPECT_EQ(take_all(slab, start_of(slab)).count, kBlocks);
       EXPECT_TRUE(let_go->insert(slab).second);
     };
   }
@@ -130,8 +130,8 @@ class RemoteTest : public ::testing::Test {
 
   struct To {
     RemoteTest* test;
-    char* start(const Granule* slab, const Chain&) const { return start_of(slab); }
-    void send(Granule* slab, const Chain& chain) const {
+    char* start(const Slab* slab, const Chain&) const { return start_of(slab); }
+    void send(Slab* slab, const Chain& chain) const {
       test->inbox_.send(slab, start_of(slab), chain, Heap{not_pooled, test->ignore_});
     }
     void post(annex::Heap*, const Messages& messages) const {
@@ -140,22 +140,22 @@ class RemoteTest : public ::testing::Test {
   };
 
   Inbox inbox_;
-  Granule* slabs_[kSlabs] = {};
+  Slab* slabs_[kSlabs] = {};
   std::set<Block*> received_;
   // Their slabs are current: what is complete stays.
-  void (*ignore_)(Granule*) = [](Granule*) { ADD_FAILURE() << "a current slab was let go of"; };
+  void (*ignore_)(Slab*) = [](Slab*) { ADD_FAILURE() << "a current slab was let go of"; };
 };
 
 TEST_F(RemoteTest, EveryBlockArrivesOnceByItsSlab) {
-  for (Granule* slab : slabs_) slab->state = SlabState::kCurrent;
+  for (Slab* slab : slabs_) slab->state = SlabState::kCurrent;
   expect_that_all_arrive<BySlab>(
-      [this](BySlab* channel, Granule* slab, Block* block) { channel->add(slab, one(block), To{this}); });
+      [this](BySlab* channel, Slab* slab, Block* block) { channel->add(slab, one(block), To{this}); });
 }
 
 TEST_F(RemoteTest, EveryBlockArrivesOnceByItsHeap) {
-  for (Granule* slab : slabs_) slab->state = SlabState::kCurrent;
+  for (Slab* slab : slabs_) slab->state = SlabState::kCurrent;
   expect_that_all_arrive<ByHeap>(
-      [this](ByHeap* channel, Granule* slab, Block* block) { channel->add(slab, one(block), To{this}); });
+      [this](ByHeap* channel, Slab* slab, Block* block) { channel->add(slab, one(block), To{this}); });
 }
 
 TEST_F(RemoteTest, MessagesHoldChainsOfAnyLength) {
@@ -178,9 +178,9 @@ TEST_F(RemoteTest, MessagesHoldChainsOfAnyLength) {
 
 // An owner that sleeps: the messages are sorted by slab, and slabs all of whose blocks have come are let go of.
 TEST_F(RemoteTest, MessagesThatNobodyTakesInAreSorted) {
-  std::set<Granule*> let_go;
+  std::set<Slab*> let_go;
   const auto reap = once_complete_into(&let_go);
-  for (Granule* slab : slabs_) slab->state = SlabState::kFull;
+  for (Slab* slab : slabs_) slab->state = SlabState::kFull;
   BasicInbox<4, 2, kSlabs> inbox;
   for (size_t i = 0; i < kBlocks; ++i) {
     for (size_t s = 0; s < kSlabs; ++s) {
@@ -207,9 +207,9 @@ TEST_F(RemoteTest, AVisitTakesInSomeOfTheSlabs) {
 
 // What a visit has left is reaped as what was posted since.
 TEST_F(RemoteTest, WhatAVisitHasLeftIsReaped) {
-  std::set<Granule*> let_go;
+  std::set<Slab*> let_go;
   const auto reap = once_complete_into(&let_go);
-  for (Granule* slab : slabs_) slab->state = SlabState::kFull;
+  for (Slab* slab : slabs_) slab->state = SlabState::kFull;
   BasicInbox<1, 2, 2> inbox;
   const auto send = [&](size_t s, size_t i) {
     inbox.send(slabs_[s], start_of(slabs_[s]), one(block(s, i)), Heap{not_pooled, reap});
@@ -234,7 +234,7 @@ TYPED_TEST(OpenBatchesTest, CloseEveryBlockOnceInBatchesOfOneSlab) {
   TypeParam outbox;
   std::set<Block*> sent;
   size_t batches = 0;
-  const auto send = [&](Granule* slab, const Chain& chain) {
+  const auto send = [&](Slab* slab, const Chain& chain) {
     ++batches;
     EXPECT_LE(chain.count * block_size(slab->size_class), 2 * kBatchBytes);
     Block* block = chain.first;
@@ -265,7 +265,7 @@ TEST(OpenBatches, HoldLessEachWhereManyAreOpen) {
   for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);
   Batches outbox;
   size_t longer = 0;
-  const auto close = [&](Granule*, const Chain& chain) { longer += chain.count * 64 > kBatchBytes; };
+  const auto close = [&](Slab*, const Chain& chain) { longer += chain.count * 64 > kBatchBytes; };
   for (size_t i = 0; i < 2 * kBatchBytes / 64; ++i) {
     for (FakeSlab& slab : slabs) EXPECT_TRUE(outbox.add(&slab.metadata, slab.block(i), close));
   }
@@ -281,7 +281,7 @@ size_t first_closed() {
   for (FakeSlab& slab : slabs) slab.metadata.size_class = class_of(64);
   Cache outbox;
   size_t closed = slabs.size();
-  const auto close = [&](Granule* slab, const Chain&) {
+  const auto close = [&](Slab* slab, const Chain&) {
     for (size_t s = 0; s < slabs.size(); ++s) {
       if (slab == &slabs[s].metadata) closed = s;
     }
@@ -302,11 +302,11 @@ TEST(OpenBatches, MakeRoomAsTheEvictionSays) {
 TEST_F(RemoteTest, CompleteSlabsAreReapedAndTheOthersStay) {
   constexpr SizeClass c = class_of(14000);
   constexpr uint32_t kCapacity = slab_capacity(c);
-  std::vector<Granule*> slabs(kReapAt + 1);
-  std::set<Granule*> reaped;
-  const auto let_go = [&](Granule* slab) { EXPECT_TRUE(reaped.insert(slab).second); };
+  std::vector<Slab*> slabs(kReapAt + 1);
+  std::set<Slab*> reaped;
+  const auto let_go = [&](Slab* slab) { EXPECT_TRUE(reaped.insert(slab).second); };
   for (size_t s = 0; s < slabs.size(); ++s) {
-    Granule* slab = slabs[s] = make_slab(c, nullptr, 1);
+    Slab* slab = slabs[s] = make_slab(c, {nullptr, 1});
     // Two that must stay: one that is its heap's current slab, one with a block still out.
     slab->state = s == 3 ? SlabState::kCurrent : SlabState::kFull;
     EXPECT_TRUE(reaped.empty());
@@ -317,10 +317,10 @@ TEST_F(RemoteTest, CompleteSlabsAreReapedAndTheOthersStay) {
   }
   EXPECT_EQ(reaped.size(), slabs.size() - 2);
   EXPECT_EQ(reaped.count(slabs[3]) + reaped.count(slabs[5]), 0u);
-  std::set<Granule*> left;
-  inbox_.take_in(Heap{[&](Granule* slab, const Chain&) { left.insert(slab); }, let_go});
-  EXPECT_EQ(left, (std::set<Granule*>{slabs[3], slabs[5]}));
-  for (Granule* slab : slabs) give_slab_run(slab);
+  std::set<Slab*> left;
+  inbox_.take_in(Heap{[&](Slab* slab, const Chain&) { left.insert(slab); }, let_go});
+  EXPECT_EQ(left, (std::set<Slab*>{slabs[3], slabs[5]}));
+  for (Slab* slab : slabs) page_heap.give_slab(slab);
 }
 
 // Whoever sends or posts to a heap in the pool does the owner's work; once a thread has taken the heap, no longer.

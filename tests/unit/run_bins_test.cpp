@@ -1,5 +1,5 @@
 // Free runs by length: what is found is long enough, and the shortest up to 32 granules.
-#include "core/run_bins.h"
+#include "pages/run_bins.h"
 
 #include <gtest/gtest.h>
 
@@ -22,11 +22,11 @@ TEST(RunBins, BinsGrowWithLength) {
 
 TEST(RunBins, AgreesWithAModel) {
   std::mt19937 random(7);
-  std::vector<Granule> runs(500);
-  std::set<Granule*> inside;
+  std::vector<FreeRun> runs(500);
+  std::set<FreeRun*> inside;
   RunBins bins;
   for (int step = 0; step < 20000; ++step) {
-    Granule* run = &runs[random() % runs.size()];
+    FreeRun* run = &runs[random() % runs.size()];
     if (inside.count(run) != 0) {
       bins.remove(run);
       inside.erase(run);
@@ -37,10 +37,10 @@ TEST(RunBins, AgreesWithAModel) {
     }
     const uint32_t wanted = 1 + random() % 64;
     uint32_t shortest = UINT32_MAX;
-    for (const Granule* each : inside) {
+    for (const FreeRun* each : inside) {
       if (each->length >= wanted) shortest = std::min(shortest, each->length);
     }
-    const Granule* found = bins.find(wanted);
+    const FreeRun* found = bins.find(wanted);
     if (shortest == UINT32_MAX) {
       ASSERT_EQ(found, nullptr);
     } else if (wanted <= kExactBins && shortest <= kExactBins) {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "front/request.h"
 
 namespace annex {
@@ -56,7 +56,7 @@ TEST(SizeClass, AKeyTellsBlocksFromOtherOffsets) {
     if (slab_granules(c) != 1) continue;
     const uint32_t capacity = slab_capacity(c);
     for (const uint16_t part : {uint16_t{0}, static_cast<uint16_t>(random()), uint16_t{0xffff}}) {
-      Granule slab{};
+      Slab slab{};
       slab.key = slab_key(c, part, part);
       ASSERT_EQ(owner_in(slab.key), part);
       ASSERT_GT(slab.key >> 48, 0u);  // a mark is no address

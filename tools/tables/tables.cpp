@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/granule.h"
 #include "core/size_class.h"
+#include "core/slab_record.h"
 
 namespace {
 

@@ -81,7 +81,7 @@ TEST(SegregatedHeap, ABlockAtATimeIsOutOnceAndHoldsWhatWasWritten) {
       unsigned char* const block = take(c);
       ASSERT_NE(block, nullptr);
       ASSERT_EQ(usable_size(block_or_die(block)), block_size(c));
-      ASSERT_FALSE(SegregatedHeap::is_free(block_or_die(block), block));
+      ASSERT_FALSE(SegregatedHeap::is_free(as_slab(block_or_die(block)), block));
       memset(block, step % 251, block_size(c));
       out.emplace_back(block, c);
     } else if (!out.empty()) {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "annex/annex.h"
-#include "core/arena.h"
 #include "front/front.h"
 #include "os/options.h"
+#include "pages/arena.h"
 #include "support/side_tables.h"
 #include "support/support_core.h"
 
@@ -24,10 +24,10 @@ struct Range {
 
 std::vector<Range> metadata() {
   const Arena& arena = arenas[0];
-  const size_t granules = static_cast<size_t>(arena.frontier() - arena.metadata());
+  const size_t granules = static_cast<size_t>(arena.frontier() - arena.first());
   const size_t page = 4096;
   const auto whole = [&](size_t bytes) { return (bytes + page - 1) & ~(page - 1); };
-  return {{reinterpret_cast<char*>(arena.metadata()), whole(granules * sizeof(Granule))},
+  return {{reinterpret_cast<char*>(arena.first()), whole(granules * sizeof(Granule))},
           {reinterpret_cast<char*>(side_tables[0].bitmap(0)), whole(granules * kBitmapBytes)}};
 }
 
@@ -51,7 +51,7 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
   Client* client = own_client();
   const std::vector<Range> ranges = metadata();
   client->heap.lock.lock();
-  arena_lock.lock();
+  page_heap_lock.lock();
   protect(ranges, PROT_NONE);
   int from_stash = 0;
   for (int round = 0; round < 1000; ++round) {
@@ -66,7 +66,7 @@ TEST(Segregation, ProgramThreadsTouchNoMetadata) {
   }
   EXPECT_EQ(from_stash, 0);
   protect(ranges, PROT_READ | PROT_WRITE);
-  arena_lock.unlock();
+  page_heap_lock.unlock();
   client->heap.lock.unlock();
   for (void* block : mine) annex_free(block);
 }
@@ -86,7 +86,7 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   uint32_t count = 0;
   const std::vector<Range> ranges = metadata();
   client->heap.lock.lock();
-  arena_lock.lock();
+  page_heap_lock.lock();
   protect(ranges, PROT_NONE);
   while (client->stash.held(c) > 0 || client->rest[c].mask != 0 || (*client)[c].count() > worthwhile(c))
     taken[count++] = annex_malloc(96);
@@ -95,7 +95,7 @@ TEST(Segregation, NorWhenTheyTradeWithTheSupportCore) {
   const uint32_t sent = client->freed.push(taken.data(), std::min(count, kFreedSlots));
   client->note_activity();
   protect(ranges, PROT_READ | PROT_WRITE);
-  arena_lock.unlock();
+  page_heap_lock.unlock();
   client->heap.lock.unlock();
   EXPECT_EQ(sent, std::min(count, kFreedSlots));
   EXPECT_GE(count + room, stashed);

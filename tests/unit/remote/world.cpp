@@ -20,22 +20,22 @@ class World : public Scheduler::Scenario {
   void check() override;
   void reached(const void* place) override;
   std::string name_in_slab(const void* place) const;
-  Granule* slab_at(const void* place);
-  char* start_of(const Granule* metadata) { return slab_of(metadata)->memory; }
+  annex::Slab* slab_at(const void* place);
+  char* start_of(const annex::Slab* metadata) { return slab_of(metadata)->memory; }
 
  private:
   static constexpr size_t kSlabs = 4;
   static constexpr size_t kMostBlocks = 3;
 
   struct Slab {
-    Granule metadata = {};
+    annex::Slab metadata = {};
     alignas(kMinAlignment) char memory[kMostBlocks * kMinAlignment] = {};
     const char* name = "";
     bool sent[kMostBlocks] = {};
     bool back[kMostBlocks] = {};
     uint32_t out = 0;  // blocks that have not come back
     bool gone = false;
-    Granule as_left = {};  // the metadata when it was let go of
+    annex::Slab as_left = {};  // the metadata when it was let go of
 
     Block* block(size_t i) { return reinterpret_cast<Block*>(memory + i * kMinAlignment); }
   };
@@ -43,22 +43,22 @@ class World : public Scheduler::Scenario {
   // What the inbox knows of the heap.
   struct Receiver {
     World* world;
-    bool owns(const Granule* metadata) const { return world->slab_of(metadata) != nullptr; }
-    void receive(Granule* metadata, const Chain& chain) const { world->receive(metadata, chain); }
-    void let_go(Granule* metadata) const { world->reaped(metadata); }
+    bool owns(const annex::Slab* metadata) const { return world->slab_of(metadata) != nullptr; }
+    void receive(annex::Slab* metadata, const Chain& chain) const { world->receive(metadata, chain); }
+    void let_go(annex::Slab* metadata) const { world->reaped(metadata); }
   };
 
   void perform(const std::string& operation);
   void send(const std::string& blocks);
-  void receive(Granule* metadata, const Chain& chain);
-  void reaped(Granule* metadata);
+  void receive(annex::Slab* metadata, const Chain& chain);
+  void reaped(annex::Slab* metadata);
   void flush();
   void let_go(Slab* slab);
   void come_back(Slab* slab, Chain chain);
   void set_state(Slab* slab, SlabState state);
   void enter_heap();
   void leave_heap();
-  Slab* slab_of(const Granule* metadata);
+  Slab* slab_of(const annex::Slab* metadata);
   const Slab* slab_around(const void* place) const;
 
   Plan plan_;
@@ -141,7 +141,7 @@ void World::send(const std::string& blocks) {
 }
 
 // What the heap's lists see, as core/heap.cpp deals with it.
-void World::receive(Granule* metadata, const Chain& chain) {
+void World::receive(annex::Slab* metadata, const Chain& chain) {
   Slab* slab = slab_of(metadata);
   enter_heap();
   come_back(slab, chain);
@@ -156,9 +156,9 @@ void World::receive(Granule* metadata, const Chain& chain) {
 }
 
 // By whoever sorts: the batch is left in it.
-void World::reaped(Granule* metadata) {
+void World::reaped(annex::Slab* metadata) {
   Slab* slab = slab_of(metadata);
-  come_back(slab, remote::take(metadata, slab->memory));
+  come_back(slab, remote::take_all(metadata, slab->memory));
   let_go(slab);
 }
 
@@ -191,7 +191,8 @@ void World::come_back(Slab* slab, Chain chain) {
 }
 
 void World::let_go(Slab* slab) {
-  for (const void* place : {static_cast<void*>(&slab->metadata.remote), static_cast<void*>(&slab->metadata.state)}) {
+  for (const void* place :
+       {static_cast<void*>(&slab->metadata.remote_batch), static_cast<void*>(&slab->metadata.state)}) {
     Scheduler::step(place, true);
   }
   Scheduler::trace(std::string("lets go of ") + slab->name);
@@ -217,7 +218,7 @@ void World::leave_heap() {
   in_use_ = false;
 }
 
-World::Slab* World::slab_of(const Granule* metadata) {
+World::Slab* World::slab_of(const annex::Slab* metadata) {
   for (Slab& slab : slabs_) {
     if (&slab.metadata == metadata) return &slab;
   }
@@ -233,7 +234,7 @@ const World::Slab* World::slab_around(const void* place) const {
   return nullptr;
 }
 
-Granule* World::slab_at(const void* place) {
+annex::Slab* World::slab_at(const void* place) {
   const Slab* slab = slab_around(place);
   return slab != nullptr ? &slabs_[slab - slabs_].metadata : nullptr;
 }
@@ -247,7 +248,7 @@ void World::reached(const void* place) {
 std::string World::name_in_slab(const void* place) const {
   for (const Slab& slab : slabs_) {
     if (place == &slab.metadata) return slab.name;
-    if (place == &slab.metadata.remote) return slab.name + std::string("'s batch");
+    if (place == &slab.metadata.remote_batch) return slab.name + std::string("'s batch");
     if (place == &slab.metadata.state) return slab.name + std::string("'s state");
   }
   return {};
@@ -269,7 +270,7 @@ void World::check() {
     if (slab.out == 0 && !slab.gone && &slab != current_) {
       Scheduler::fail("slab " + name + " is empty and was not let go of");
     }
-    if (slab.gone && memcmp(&slab.metadata, &slab.as_left, sizeof(Granule)) != 0) {
+    if (slab.gone && memcmp(&slab.metadata, &slab.as_left, sizeof(annex::Slab)) != 0) {
       Scheduler::fail("slab " + name + " was written to after it was let go of");
     }
   }
@@ -282,13 +283,13 @@ Scheduler::Scenario* make_world(const Plan& plan) { return new World(plan); }
 }  // namespace test
 
 // Where the library would end the process.
-void die(const char* what, const void*) {
+void die(const char* what, const void*, const Granule*) {
   test::Scheduler::fail(what);
   test::Scheduler::stop_thread();
 }
 
 std::string remote::name_in_slab(const void* place) { return test::world->name_in_slab(place); }
-Granule* remote::slab_of(const void* place) { return test::world->slab_at(place); }
-char* remote::start_of_slab(const Granule* slab) { return test::world->start_of(slab); }
+annex::Slab* remote::slab_of(const void* place) { return test::world->slab_at(place); }
+char* remote::start_of_slab(const annex::Slab* slab) { return test::world->start_of(slab); }
 
 }  // namespace annex

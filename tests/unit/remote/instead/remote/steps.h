@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/granule.h"
+#include "core/slab_record.h"
 #include "unit/remote/scheduler.h"
 
 namespace annex::remote {
@@ -14,14 +14,14 @@ namespace annex::remote {
 // How a failed test's trace names a slab or a field of one; empty for anything else.
 std::string name_in_slab(const void* place);
 // The inbox's fields have a type each.
-inline const char* field(Granule* const&) { return "the list"; }
+inline const char* field(Slab* const&) { return "the list"; }
 inline const char* field(const uint32_t&) { return "the number of complete slabs"; }
 inline const char* field(const bool&) { return "the mark of being pooled"; }
 inline const char* field(const uint64_t&) { return "the messages"; }
 inline const char* field(const SlabState&) { return "a state"; }
 
 // What was there.
-inline std::string text(Granule* slab) { return slab == nullptr ? "none" : name_in_slab(slab); }
+inline std::string text(Slab* slab) { return slab == nullptr ? "none" : name_in_slab(slab); }
 inline std::string text(SlabState state) {
   return state == SlabState::kFull ? "full" : state == SlabState::kCurrent ? "current" : "partial";
 }
@@ -124,8 +124,8 @@ class Guard {
 };
 
 // As many as the test likes: what would be the number of the slab's class says it.
-inline uint32_t capacity_of(const Granule* slab) { return slab->size_class; }
-char* start_of_slab(const Granule* slab);
-Granule* slab_of(const void* address);
+inline uint32_t capacity_of(const Slab* slab) { return slab->size_class; }
+char* start_of_slab(const Slab* slab);
+Slab* slab_of(const void* address);
 
 }  // namespace annex::remote

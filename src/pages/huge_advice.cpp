@@ -3,14 +3,13 @@
 #include <bit>
 #include <cstring>
 
-#include "core/arena.h"
-#include "core/commitment.h"
 #include "os/pages.h"
+#include "pages/arena.h"
 
 namespace annex {
 
 // Room for the bits of all granules before the frontier to come; false where there is none.
-bool Arena::note_huge_up_to(uint32_t end) {
+bool Arena::note_huge_up_to(uint32_t end, Books* books) {
   constexpr size_t kGranulesPerByte = 8;
   if (end <= huge_noted_) return true;
   const size_t before = huge_noted_ / kGranulesPerByte;
@@ -23,8 +22,8 @@ bool Arena::note_huge_up_to(uint32_t end) {
   }
   huge_ = words;
   huge_noted_ = static_cast<uint32_t>(bytes * kGranulesPerByte);
-  commitment.committed += bytes - before;
-  commitment.metadata += bytes - before;
+  books->committed += bytes - before;
+  books->metadata += bytes - before;
   return true;
 }
 
@@ -32,7 +31,7 @@ bool Arena::is_huge(size_t granule) const {
   return granule < huge_noted_ && (huge_[granule / 64] >> (granule % 64) & 1) != 0;
 }
 
-void Arena::set_huge(size_t from, size_t to, bool huge) {
+void Arena::set_huge(size_t from, size_t to, bool huge, Books* books) {
   to = std::min<size_t>(to, huge_noted_);
   for (size_t at = from, next; at < to; at = next) {
     next = std::min(round_down<size_t>(at, 64) + 64, to);
@@ -40,34 +39,28 @@ void Arena::set_huge(size_t from, size_t to, bool huge) {
     uint64_t& word = huge_[at / 64];
     const size_t before = static_cast<size_t>(std::popcount(word));
     word = huge ? word | bits : word & ~bits;
-    commitment.huge += (static_cast<size_t>(std::popcount(word)) - before) * kGranule;  // or less, modulo 2^64
+    books->huge += (static_cast<size_t>(std::popcount(word)) - before) * kGranule;  // or less, modulo 2^64
   }
 }
 
 // What can't be put down in the books is not asked for.
-void Arena::advise_huge(Granule* fresh, uint32_t granules) {
-  const uint32_t at = static_cast<uint32_t>(fresh - metadata_);
-  if (!note_huge_up_to(at + granules)) return;
+void Arena::advise_huge(const Granule* fresh, uint32_t granules, Books* books) {
+  const uint32_t at = static_cast<uint32_t>(index_of(fresh));
+  if (!note_huge_up_to(at + granules, books)) return;
   os::advise_huge(start_of(fresh), size_t{granules} * kGranule, true);
-  set_huge(at, at + granules, true);
+  set_huge(at, at + granules, true, books);
 }
 
-void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules) {
-  const Arena& source = *arena_of(from);
+void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books) {
+  const Arena& source = arena_of_run(from);
   if (source.huge_noted_ == 0 && huge_noted_ == 0) return;
-  const size_t source_at = static_cast<size_t>(from - source.metadata_);
-  const size_t at = static_cast<size_t>(to - metadata_);
+  const size_t source_at = source.index_of(from);
+  const size_t at = index_of(to);
   for (uint32_t i = 0; i < granules; ++i) {
     const bool huge = source.is_huge(source_at + i);
-    if (huge && !note_huge_up_to(static_cast<uint32_t>(at + i + 1))) return;
-    set_huge(at + i, at + i + 1, huge);
+    if (huge && !note_huge_up_to(static_cast<uint32_t>(at + i + 1), books)) return;
+    set_huge(at + i, at + i + 1, huge, books);
   }
-}
-
-// The addresses have been given back, and the advice with them.
-void Arena::forget_huge(const char* start, size_t bytes) {
-  const size_t from = static_cast<size_t>(start - start_);
-  set_huge(from / kGranule, round_up(from + bytes, kGranule) / kGranule, false);
 }
 
 }  // namespace annex

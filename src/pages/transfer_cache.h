@@ -1,9 +1,9 @@
-// The transfer cache: where runs of one granule go from heap to heap while a third thread holds the arena's lock, so
-// that nobody waits for it.
+// The transfer cache: where runs of one granule go from heap to heap while a third thread holds the page heap's lock,
+// so that nobody waits for it.
 //
-// A few places that any thread fills and empties. To the arena and to walks a run here is a slab of its last class that
-// has no block, as in a heap's cache of runs (run_cache.h). Whoever holds the arena's lock and needs runs, or gives
-// memory back, empties it: see runs.cpp.
+// A few places that any thread fills and empties. To the page heap and to walks a run here is a slab of its last class
+// that has no block, as in a heap's cache of runs (core/run_cache.h). Whoever holds the page heap's lock and needs
+// runs, or gives memory back, empties it: see page_heap.cpp.
 //
 // Synchronization: any thread, without a lock. A place holds a run or nothing, so there is no ABA problem.
 #pragma once
@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/granule.h"
+#include "pages/granule.h"
 
 namespace annex {
 

@@ -8,14 +8,14 @@
 
 #include <atomic>
 
-#include "core/commitment.h"
+#include "pages/page_heap.h"
 
 namespace annex {
 
 // On a slow path of malloc, with no lock held: starts the purger where it is wanted.
 void start_purger();
 inline void start_wanted_purger() {
-  if (commitment.purger_wanted.load(std::memory_order_relaxed)) [[unlikely]]
+  if (page_heap.books.purger_wanted.load(std::memory_order_relaxed)) [[unlikely]]
     start_purger();
 }
 

@@ -1,13 +1,10 @@
 // The purger: see purger.h.
-#include "core/purger.h"
+#include "pages/purger.h"
 
 #include <algorithm>
 
-#include "core/arena.h"
-#include "core/commitment.h"
-#include "core/purge.h"
 #include "os/helper_thread.h"
-#include "os/options.h"
+#include "pages/page_heap.h"
 
 namespace annex {
 
@@ -20,22 +17,20 @@ constinit os::HelperThread thread;
 
 void run_purger(void*) {
   for (bool small = false;;) {
-    const long wait = purge_and_wait_ms(&small);
+    const long wait = page_heap.purger_purges(&small);
     if (wait < 0) return;
     thread.sleep_ms(std::clamp(wait, kShortestSleepMs, kLongestSleepMs));
     if (thread.must_end()) break;
   }
-  os::Guard guard(arena_lock);
-  commitment.purger_runs = false;
+  page_heap.purger_ended();
 }
 
 }  // namespace
 
 void start_purger() {
-  if (!commitment.purger_wanted.exchange(false, std::memory_order_relaxed)) return;
+  if (!page_heap.books.purger_wanted.exchange(false, std::memory_order_relaxed)) return;
   if (thread.start("annex-purge", run_purger, nullptr)) return;
-  os::Guard guard(arena_lock);
-  commitment.purger_runs = false;
+  page_heap.purger_ended();
 }
 
 }  // namespace annex

@@ -17,8 +17,8 @@
 
 namespace annex {
 
-// One step; true where there is more to do. Any thread may ask, and one at a time does it; takes the arena lock, and
-// lets go of it while the kernel works.
+// One step; true where there is more to do. Any thread may ask, and one at a time does it; takes the page heap's lock,
+// and lets go of it while the kernel works.
 bool fault_ahead();
 
 }  // namespace annex

@@ -3,17 +3,17 @@
 // Lengths (in granules) up to 32 have a bin each; above, four bins per doubling. Within a bin the newest comes first:
 // it is the most likely to be in the caches.
 //
-// Synchronization: the arena lock.
+// Synchronization: the page heap's lock.
 #pragma once
 
 #include <cstdint>
 
-#include "core/granule.h"
+#include "pages/granule.h"
 
 namespace annex {
 
 inline constexpr uint32_t kExactBins = 32;
-inline constexpr uint32_t kLongestRun = (1u << 29) - 1;
+inline constexpr uint32_t kLongestRun = (1u << 29) - 1;  // granules
 
 constexpr uint32_t run_bin(uint32_t length) {
   if (length <= kExactBins) return length - 1;
@@ -23,7 +23,7 @@ constexpr uint32_t run_bin(uint32_t length) {
 
 class RunBins {
  public:
-  void insert(Granule* run) {
+  void insert(FreeRun* run) {
     const uint32_t bin = run_bin(run->length);
     run->previous = nullptr;
     run->next = first_[bin];
@@ -32,7 +32,7 @@ class RunBins {
     occupied_[bin / 64] |= uint64_t{1} << (bin % 64);
   }
 
-  void remove(Granule* run) {
+  void remove(FreeRun* run) {
     if (run->next != nullptr) run->next->previous = run->previous;
     if (run->previous != nullptr) {
       run->previous->next = run->next;
@@ -44,12 +44,12 @@ class RunBins {
   }
 
   // A run of at least `length` granules, close to the shortest; nullptr where there is none. It stays in its bin.
-  Granule* find(uint32_t length) const {
+  FreeRun* find(uint32_t length) const {
     const uint32_t bin = run_bin(length);
-    Granule* best = nullptr;
+    FreeRun* best = nullptr;
     // In a bin of several lengths: the best of the first few.
     int looked_at = 0;
-    for (Granule* run = first_[bin]; run != nullptr && looked_at < kLook; run = run->next, ++looked_at) {
+    for (FreeRun* run = first_[bin]; run != nullptr && looked_at < kLook; run = run->next, ++looked_at) {
       if (run->length >= length && (best == nullptr || run->length < best->length)) best = run;
       if (bin < kExact) break;
     }
@@ -62,7 +62,7 @@ class RunBins {
   }
 
   // One of the longest; nullptr where there is none.
-  Granule* longest() const {
+  FreeRun* longest() const {
     for (uint32_t word = kBins / 64; word-- > 0;) {
       if (occupied_[word] != 0) return first_[word * 64 + 63 - static_cast<uint32_t>(__builtin_clzl(occupied_[word]))];
     }
@@ -75,7 +75,7 @@ class RunBins {
   static constexpr int kLook = 16;
   static_assert(run_bin(kExact) == kExact - 1 && run_bin(kExact + 1) == kExact && run_bin(kLongestRun) < kBins);
 
-  Granule* first_[kBins] = {};
+  FreeRun* first_[kBins] = {};
   uint64_t occupied_[kBins / 64] = {};
 };
 

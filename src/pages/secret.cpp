@@ -1,5 +1,5 @@
 // The process's secret: see secret.h.
-#include "core/secret.h"
+#include "pages/secret.h"
 
 #include "os/random.h"
 

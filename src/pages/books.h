@@ -1,0 +1,54 @@
+// The books of the page heap: how much memory is what. What is decided by them is in commitment.h.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "pages/granule.h"
+
+namespace annex {
+
+// Bytes; changed under the lock, read by any thread.
+class Gauge {
+ public:
+  operator size_t() const { return __atomic_load_n(&bytes_, __ATOMIC_RELAXED); }
+  void operator=(size_t bytes) { __atomic_store_n(&bytes_, bytes, __ATOMIC_RELAXED); }
+  void operator+=(size_t bytes) { *this = bytes_ + bytes; }
+  void operator-=(size_t bytes) { *this = bytes_ - bytes; }
+
+ private:
+  size_t bytes_ = 0;
+};
+
+// Bytes, unless something else is said. Under the lock, but for gauges and atomics.
+struct Books {
+  size_t committed = 0;  // readable and writable, metadata included
+  size_t metadata = 0;
+  size_t live = 0;      // in runs that are slabs or spans
+  size_t promised = 0;  // to be live: runs that are being taken at this moment
+  size_t spans = 0;     // of live, in spans
+  Gauge dirty;          // free and perhaps resident
+  size_t purged_total = 0;
+  size_t huge = 0;  // for which huge pages are asked
+  // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
+  size_t slabs_then = 0;
+  size_t touched_then = 0;
+
+  const Span* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one
+  bool filled = false;               // what is known of the one before
+
+  // Whether addresses are limited, or what is writable: by RLIMIT_AS or RLIMIT_DATA at the start, or since the system
+  // has refused memory. Then none are left out for the sake of huge pages, of moving, or of chance.
+  bool addresses_are_scarce = false;
+  bool purger_runs = false;                    // or is about to
+  uint32_t keepers = 0;                        // threads that give back for the others (page_heap.h)
+  alignas(64) std::atomic<size_t> touched{0};  // of live, ever written: slabs' blocks that were ever made, and spans
+  // What support threads look at all the time is on a line that is seldom written.
+  alignas(64) Gauge peak;                  // the largest live so far
+  std::atomic<bool> growth_left{false};    // to a keeper: the growth rule
+  std::atomic<bool> purger_wanted{false};  // and not started yet: read on every slow path of malloc
+  std::atomic<size_t> beside{0};           // metadata mapped without the lock; neither in metadata nor committed
+};
+
+}  // namespace annex

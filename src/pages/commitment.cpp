@@ -1,0 +1,84 @@
+// Balanced commitment: see commitment.h, where the decisions stand as formulas.
+#include "pages/commitment.h"
+
+#include <algorithm>
+
+#include "os/options.h"
+
+namespace annex::commitment {
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kSmallestStep = kMiB;
+constexpr size_t kLeastSlack = kMiB / 4;
+
+size_t touched(const Books& books) { return books.touched.load(std::memory_order_relaxed); }
+
+// What may be dirty although the heap grows.
+size_t slack(const Books& books) { return std::max(kLeastSlack, touched(books) / 8); }
+
+// Whether enough of so many bytes is touched that huge pages, which touch all, cost little memory.
+bool well_used(ptrdiff_t touched, ptrdiff_t bytes) { return touched >= bytes / 4 * 3; }
+
+bool proved_to_grow(const Books& books) {
+  const size_t all = touched(books);
+  if (all < kProofOfGrowth) return false;
+  if (!well_used(static_cast<ptrdiff_t>(all), static_cast<ptrdiff_t>(books.live))) return false;
+  const auto taken = static_cast<ptrdiff_t>(books.live - books.spans - books.slabs_then);
+  const auto used = static_cast<ptrdiff_t>(all - books.spans - books.touched_then);
+  return well_used(used, taken);
+}
+
+bool spans_are_filled(const Books& books) { return books.filled && touched(books) >= kProofOfGrowth; }
+
+}  // namespace
+
+size_t step(const Books& books, size_t committed) {
+  return books.addresses_are_scarce ? kSmallestStep : std::clamp(committed / 4, kSmallestStep, kLargestStep);
+}
+
+bool slabs_want_huge_pages(const Books& books) {
+  if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
+  return proved_to_grow(books);
+}
+
+bool span_wants_huge_pages(const Books& books, size_t bytes) {
+  if (os::options.huge_pages != os::HugePages::kAuto) return os::options.huge_pages == os::HugePages::kAlways;
+  if (bytes >= kHugePage) return bytes <= books.live && (proved_to_grow(books) || spans_are_filled(books));
+  return proved_to_grow(books) && bytes >= round_up(bytes, kGranule) / 8 * 7;
+}
+
+bool first_slabs_want_clean_memory(const Books& books) {
+  return books.dirty < kDirtySlack && !slabs_want_huge_pages(books);
+}
+
+bool limit_allows(const Books& books, size_t bytes) {
+  const size_t limit = os::options.max_heap_bytes;
+  return limit == 0 || (bytes <= limit && books.live + books.promised <= limit - bytes);
+}
+
+bool something_may_be_due(const Books& books) {
+  if (os::options.purge_delay_ms == 0) return books.dirty > 0;
+  return books.dirty >= kDirtySlack && books.keepers == 0;
+}
+
+bool is_due(const FreeRun* dirty_run, uint64_t now_ms) {
+  const int64_t delay = os::options.purge_delay_ms;
+  // Not the difference: the run may have been freed after the clock was read.
+  return delay >= 0 && dirty_run->freed_ms + static_cast<uint64_t>(delay) <= now_ms;
+}
+
+size_t growth_excess(const Books& books, size_t bytes) {
+  const size_t resident = books.live + books.dirty + bytes;
+  if (books.dirty <= slack(books) || resident <= books.peak) return 0;
+  return round_up(std::min(books.dirty - slack(books), resident - books.peak), kHugePage);
+}
+
+bool growth_can_wait(const Books& books) { return books.keepers > 0 && books.dirty <= 2 * slack(books); }
+
+bool purger_is_useful(const Books& books) {
+  return books.live >= kDirtySlack && os::options.purge_delay_ms > 0 && os::options.background == os::Background::kAll;
+}
+
+}  // namespace annex::commitment

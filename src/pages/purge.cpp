@@ -1,0 +1,177 @@
+// What is dirty goes back to the system, by the rules of commitment.h: by the threads that come by, or by keepers.
+#include <algorithm>
+
+#include "os/clock.h"
+#include "os/fork.h"
+#include "os/options.h"
+#include "os/pages.h"
+#include "pages/arena.h"
+#include "pages/commitment.h"
+#include "pages/page_heap.h"
+
+namespace annex {
+
+namespace {
+
+// From here on a run's records, of which the ends alone are used while it is free, are worth a system call: 128 KiB.
+constexpr uint32_t kLongRun = (size_t{64} << 20) / kGranule;
+
+}  // namespace
+
+bool PageHeap::something_may_be_due(const Locked& lock) const {
+  // One thread at a time.
+  return commitment::something_may_be_due(books) && (os::options.purge_delay_ms == 0 || Unlocked::count(lock) == 0);
+}
+
+// Gives the oldest dirty run back, or its end, without the lock for as long as the kernel takes. The bytes; 0 where the
+// system can't.
+size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
+  FreeRun* const oldest = free_.oldest();
+  const uint32_t granules = static_cast<uint32_t>(std::min<size_t>(oldest->length, granules_for(at_most)));
+  const size_t bytes = size_t{granules} * kGranule;
+  Granule* const run = free_.take(oldest, oldest->length - granules, granules);
+  // The addresses go back with the memory, for the program to map.
+  const bool unmaps = bytes >= (books.addresses_are_scarce ? commitment::kUnmappedIfScarce : commitment::kUnmapped);
+  char* const start = start_of(run);
+  const bool purged = [&] {
+    const Unlocked unlocked(lock);
+    return unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);
+  }();
+  if (!purged) {
+    // Locked in memory (mlock): it stays resident, and what it holds is not zero. Kept as dirty, as if just freed.
+    free_.put(run, granules, FreeState::kDirty, os::now_ms());
+    return 0;
+  }
+  FreeRun* const joined = unmaps ? put_unmapped(run, granules, bytes) : free_.put(run, granules, FreeState::kClean);
+  if (granules >= kLongRun) purge_records(joined);
+  books.purged_total += bytes;
+  return bytes;
+}
+
+// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry, nor more
+// than `budget`.
+template <class Choose>
+size_t PageHeap::purge_while(Locked& lock, Choose choose, size_t budget) {
+  size_t total = 0;
+  budget = std::min<size_t>(budget, books.dirty);
+  while (free_.oldest() != nullptr && budget > 0) {
+    const size_t wanted = std::min(choose(), budget);
+    if (wanted == 0) break;
+    const size_t purged = purge_oldest(lock, wanted);
+    if (purged == 0) break;
+    total += purged;
+    budget -= std::min(budget, purged);
+  }
+  return total;
+}
+
+void PageHeap::purge_expired(Locked& lock, uint64_t now_ms, size_t budget) {
+  purge_while(
+      lock, [&] { return commitment::is_due(free_.oldest(), now_ms) ? SIZE_MAX : 0; }, budget);
+}
+
+size_t PageHeap::apply_growth_rule(Locked& lock, size_t bytes, size_t budget) {
+  return purge_while(
+      lock, [&] { return commitment::growth_excess(books, bytes); }, budget);
+}
+
+// The delay's rule: a run of `bytes` has been given, or taken and is clean. Where there is a keeper it is left to that.
+void PageHeap::purge_due(Locked& lock, uint64_t now_ms, size_t bytes) {
+  if (!something_may_be_due(lock)) return;
+  purge_expired(lock, now_ms, os::options.purge_delay_ms == 0 ? SIZE_MAX : std::max(kHugePage, bytes));
+}
+
+// The growth rule, before `bytes` of clean memory are touched by a span. Where a keeper keeps up it is left to that.
+void PageHeap::before_growth(Locked& lock, size_t bytes) {
+  if (os::options.purge_delay_ms < 0) return;
+  if (commitment::growth_can_wait(books)) {
+    books.growth_left.store(true, std::memory_order_relaxed);
+  } else {
+    apply_growth_rule(lock, bytes);
+  }
+}
+
+// Every dirty run; the bytes.
+size_t PageHeap::purge_all(Locked& lock) {
+  return purge_while(lock, [] { return SIZE_MAX; });
+}
+
+void PageHeap::purge_due_if_free(size_t bytes) {
+  const uint64_t now = os::now_ms();
+  if (!page_heap_lock.try_lock()) return;
+  Locked lock{Locked::Already{}};
+  purge_due(lock, now, bytes);
+}
+
+// --- keepers ---------------------------------------------------------------------------------------------------------
+
+void PageHeap::keeper_comes() {
+  const Locked lock;
+  ++books.keepers;
+}
+
+void PageHeap::keeper_leaves() {
+  Locked lock;
+  --books.keepers;
+  purge_expired(lock, os::now_ms());
+}
+
+void PageHeap::keeper_purges_due() {
+  Locked lock;
+  purge_expired(lock, os::now_ms(), kHugePage);
+}
+
+bool PageHeap::keeper_purges_after_growth() {
+  if (!books.growth_left.load(std::memory_order_relaxed)) return false;
+  Locked lock;
+  const bool more = apply_growth_rule(lock, 0, kHugePage) > 0;
+  books.growth_left.store(more, std::memory_order_relaxed);
+  return more;
+}
+
+long PageHeap::purger_purges(bool* small) {
+  Locked lock;
+  const uint64_t now = os::now_ms();
+  if (books.keepers == 0) purge_expired(lock, now);
+  const bool was_small = *small;
+  *small = books.live + books.dirty < commitment::kDirtySlack;
+  if (*small && was_small) {
+    books.purger_runs = false;
+    return -1;
+  }
+  const uint64_t since = free_.oldest() != nullptr ? free_.oldest()->freed_ms : now;
+  return static_cast<long>(since) + os::options.purge_delay_ms - static_cast<long>(now);
+}
+
+void PageHeap::purger_ended() {
+  const Locked lock;
+  books.purger_runs = false;
+}
+
+// --- memory beforehand -----------------------------------------------------------------------------------------------
+
+bool PageHeap::populate(Locked& lock, size_t bytes, bool huge_pages) {
+  const uint32_t granules = static_cast<uint32_t>(granules_for(bytes));
+  Granule* run = find_clean(granules);
+  for (uint32_t i = 0; run == nullptr && i < arena_count; ++i) run = extend(arenas[i], granules, huge_pages);
+  if (run == nullptr) return false;
+  const bool populated = [&] {
+    const Unlocked unlocked(lock);
+    return os::populate(start_of(run), bytes);
+  }();
+  free_.put(run, granules, populated ? FreeState::kDirty : FreeState::kClean, populated ? os::now_ms() : 0);
+  return populated;
+}
+
+// --- fork ------------------------------------------------------------------------------------------------------------
+
+void PageHeap::hold_lock_for_fork() { os::fork.hold_when(page_heap_lock, Unlocked::none_of_others); }
+
+void PageHeap::after_fork_in_child() {
+  Unlocked::forget_others();
+  books.keepers = 0;
+  books.purger_runs = false;
+  books.purger_wanted.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace annex
