@@ -75,8 +75,9 @@ int annex_stats(annex_stats_t* out);
 size_t annex_stats_json(char* buffer, size_t size);
 
 /* Gives free memory back to the system now, without waiting for ANNEX_PURGE_DELAY: that of the calling thread's heap,
- * of heaps whose threads have ended, and all dirty memory. Threads that run keep what lies ready in their heaps. The
- * result is how many bytes were given back. As malloc_trim(0), which says only whether there were any. */
+ * of heaps whose threads have ended, and all dirty memory. Of memory in which some blocks are in use, the pages go back
+ * in which none is. Threads that run keep what lies ready in their heaps. The result is how many bytes were given back.
+ * As malloc_trim(0), which says only whether there were any. */
 size_t annex_purge(void);
 
 /* 1 where the address lies in a range that Annex keeps blocks in, else 0. 0 says that a pointer is none of Annex's; 1

@@ -5,6 +5,7 @@
 
 #include "core/die.h"
 #include "core/free_block.h"
+#include "core/holes.h"
 #include "core/slab_record.h"
 #include "pages/arena.h"
 
@@ -62,8 +63,10 @@ inline Granule* block_or_die(const void* address) {
 // For a pointer to a block that must be in use. (Not for the offload flavour's slabs, whose keys are elsewhere.)
 inline Granule* live_block_or_die(const void* address) {
   auto [head, problem] = pointee_of(address);
-  if (problem == nullptr && head->kind == Kind::kSlab && is_marked(static_cast<Slab*>(head)->key, address)) {
-    problem = kFreedTwice;
+  if (problem == nullptr && head->kind == Kind::kSlab) {
+    const Slab* const slab = static_cast<Slab*>(head);
+    const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - start_of(slab));
+    if (is_marked(slab->key, address) || in_hole(slab, offset)) problem = kFreedTwice;
   }
   if (problem != nullptr) [[unlikely]]
     die(problem, address, head);

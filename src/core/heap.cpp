@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/die.h"
+#include "core/holes.h"
 #include "os/random.h"
 #include "pages/arena.h"
 #include "pages/page_heap.h"
@@ -58,7 +59,7 @@ Slab* Heap::take_spare(SizeClass c) {
 // None of the slab's blocks is in use, and it is in no list.
 void Heap::drop(Slab* slab) {
   const uint32_t granules = slab_granules(slab->size_class);
-  touched_.subtract(slab->carved * block_size(slab->size_class), granules_);
+  touched_.subtract(usable_of(slab) * block_size(slab->size_class), granules_);
   end_slab(slab);
   if (cache_.push(slab, granules, granules_ - taken_away_.load(std::memory_order_relaxed))) return;
   granules_ -= granules;
@@ -105,17 +106,39 @@ Block* link_by_chance(uint64_t key, char* first, size_t size, uint32_t count, bo
 
 }  // namespace
 
-// Fresh blocks.
+// Fresh blocks, or those of a hole.
 Block* Heap::carve(Slab* slab) {
-  const size_t size = block_size(slab->size_class);
+  if (slab->in_holes > 0) [[unlikely]] {
+    const Blocks blocks = fill_hole(slab);
+    return link(slab, blocks.first, blocks.count, false);
+  }
+  const uint32_t first = slab->carved;
   const uint32_t count = blocks_to_carve(slab);
-  char* const first = start_of(slab) + slab->carved * size;
-  Block* const list = kByChance ? link_by_chance(slab->key, first, size, count, slab->fresh, &chance_)
-                                : link_in_order(slab->key, first, size, count);
-  set_carved(slab, slab->carved + count);
+  Block* const list = link(slab, first, count, slab->fresh);
+  set_carved(slab, first + count);
+  return list;
+}
+
+// A list of so many blocks of the slab, from that one on, which count as used.
+Block* Heap::link(Slab* slab, uint32_t first, uint32_t count, bool zero) {
+  const size_t size = block_size(slab->size_class);
+  char* const start = start_of(slab) + first * size;
+  Block* const list = kByChance ? link_by_chance(slab->key, start, size, count, zero, &chance_)
+                                : link_in_order(slab->key, start, size, count);
   set_used(slab, used_of(slab) + count);
   touched_.add(count * size, granules_);
   return list;
+}
+
+size_t Heap::make_holes() {
+  size_t total = 0;
+  life_.for_each_partial([&](Slab* slab) {
+    const size_t before = usable_of(slab);
+    total += annex::make_holes(slab);
+    touched_.subtract((before - usable_of(slab)) * block_size(slab->size_class), granules_);
+  });
+  touched_.tell();
+  return total;
 }
 
 // The countdown ends when a fair share is free again.
@@ -138,7 +161,7 @@ void Heap::put_back(Slab* slab, const Chain& chain) {
 
 void Heap::settle(Slab* slab, uint32_t used) noexcept {
   // More blocks have come back than were out: less than none is in use.
-  if (used > slab->carved) die(kFreedTwice, slab->free, slab);
+  if (used > usable_of(slab)) die(kFreedTwice, slab->free, slab);
   set_used(slab, used);
   // What the heap's list holds counts as used.
   if (used == 0 && slab->state == SlabState::kCurrent && list_of(slab->size_class) != nullptr)
@@ -166,11 +189,15 @@ void Heap::flush() {
   give_runs();
 }
 
-void Heap::give_runs() {
-  cache_.flush([this](Slab* run) {
-    granules_ -= slab_granules(run->size_class);
+void Heap::give_cached_runs() {
+  cache_.take_all([this](Slab* run) {
+    note_taken_away(run->length);
     page_heap.give_slab(run);
   });
+}
+
+void Heap::give_runs() {
+  give_cached_runs();
   page_heap.give(&spares_);
   touched_.tell();
 }

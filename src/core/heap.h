@@ -4,7 +4,8 @@
 //   1. pop from free[class]                                       (the front ends inline this)
 //   2. refill: take what has been freed into the current slab, whole, in O(1) (and seldom, put in order: list_order.h)
 //   3. refill: the first partial slab becomes current
-//   4. refill: carve fresh blocks out of the current slab, a page or so at a time
+//   4. refill: carve fresh blocks out of the current slab, a page or so at a time; or make those in its holes again
+//   (holes.h)
 //   5. refill: make a new slab, of a run in the heap's cache or one from the page heap
 //
 // The free lists live here, not in the slabs: a list moves as a whole, so malloc keeps no count. All blocks of a list
@@ -83,10 +84,14 @@ class Heap {
 
   // Puts the lists back into their slabs and lets go of every empty slab.
   void flush();
+  // Gives back the pages of its slabs in which no block is in use (core/holes.h); the bytes. After flush().
+  size_t make_holes();
   // Lets go of the runs that wait for its next slabs.
   void give_runs();
+  // The same of those that cost memory, for any thread.
+  void give_cached_runs();
 
-  // A thread other than the holder has let go of slabs of this heap (reaped: remote/inbox.h).
+  // Slabs of this heap have been let go of, perhaps by another thread than its holder (reaped: remote/inbox.h).
   void note_taken_away(uint32_t granules) { taken_away_.fetch_add(granules, std::memory_order_relaxed); }
 
   Counter refills;
@@ -104,11 +109,12 @@ class Heap {
     slab->free = nullptr;
     if (wants_order(slab)) [[unlikely]]
       list = in_order(slab, list);
-    set_used(slab, slab->carved);
+    set_used(slab, usable_of(slab));
     return list;
   }
   Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }
   Block* carve(Slab* slab);
+  Block* link(Slab* slab, uint32_t first, uint32_t count, bool zero);
   Slab* new_slab(SizeClass c);
   Slab* take_cached(SizeClass c);
   Slab* take_spare(SizeClass c);

@@ -19,9 +19,10 @@ inline constexpr uint32_t kLongList = 32;      // blocks; shorter lists are left
 inline constexpr uint32_t kTakesInOrder = 16;  // each 16th long list of a slab is put in order
 
 // The slab's freed blocks are about to be taken: whether they are to be put in order. Not in the hardened build, which
-// has them in random order.
+// has them in random order; nor beside holes, where the list is in order since those were made.
 inline bool wants_order(Slab* slab) {
-  return !kByChance && slab->carved - used_of(slab) >= kLongList && ++slab->takes % kTakesInOrder == 0;
+  return !kByChance && slab->holes == 0 && slab->carved - used_of(slab) >= kLongList &&
+         ++slab->takes % kTakesInOrder == 0;
 }
 
 // Links the list of the slab's blocks anew. Ends the process where one has been written to, so that it leads astray.

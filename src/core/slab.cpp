@@ -29,6 +29,8 @@ void begin(Slab* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh
   slab->remote_batch = 0;
   slab->fresh = fresh;
   slab->takes = 0;
+  slab->holes = 0;
+  slab->in_holes = 0;
 }
 
 Slab* make(Granule* run, SizeClass c, Owner owner, bool clean) {
@@ -57,6 +59,8 @@ Slab* make_slab_of(Granule* spare, SizeClass c, Owner owner) { return make(spare
 
 void end_slab(Slab* slab) {
   slab->countdown = slab->used_after = 0;
+  slab->in_holes = 0;
+  __atomic_store_n(&slab->holes, 0, __ATOMIC_RELAXED);
   set_carved(slab, 0);
 }
 
@@ -77,7 +81,7 @@ uint32_t blocks_to_carve(const Slab* slab) {
 }
 
 void let_go(Slab* slab) {
-  page_heap.books.touched.fetch_sub(slab->carved * block_size(slab->size_class), std::memory_order_relaxed);
+  page_heap.books.touched.fetch_sub(usable_of(slab) * block_size(slab->size_class), std::memory_order_relaxed);
   end_slab(slab);
   page_heap.give_slab(slab);
 }

@@ -31,8 +31,8 @@ Slab* make_slab(SizeClass c, Owner owner, bool first = false, uint32_t more = 0,
 // The same of a spare run.
 Slab* make_slab_of(Granule* spare, SizeClass c, Owner owner);
 
-// A slab in no list and without a block in use is a slab without blocks: countdown, carved and limit are 0. Then it is
-// made a slab again, of a class with slabs of the same length and with another key, or given back
+// A slab in no list and without a block in use is a slab without blocks: countdown, carved, holes and limit are 0. Then
+// it is made a slab again, of a class with slabs of the same length and with another key, or given back
 // (PageHeap::give_slab).
 void end_slab(Slab* slab);
 void remake_slab(Slab* slab, SizeClass c, uint64_t chance);

@@ -28,7 +28,7 @@ class SlabLife {
     Slab* const slab = current_[c];
     if (slab != nullptr && Kept::has_free(slab)) return slab;
     Slab* candidate = partial_[c].first();
-    const bool carvable = slab != nullptr && slab->carved < slab_capacity(slab->size_class);
+    const bool carvable = slab != nullptr && has_more(slab);
     if (candidate == nullptr || (carvable && !Kept::has_free(candidate))) {
       if (carvable) return slab;
       candidate = make(c);
@@ -53,6 +53,14 @@ class SlabLife {
     return false;
   }
 
+  // Calls act(slab) for each partial slab, which must stay in its list.
+  template <class Act>
+  void for_each_partial(Act act) const {
+    for (const SlabList& list : partial_) {
+      for (Slab* slab = list.first(); slab != nullptr; slab = slab->next) act(slab);
+    }
+  }
+
   Slab* current(SizeClass c) const { return current_[c]; }
   // The class has no current slab any more: it is partial or full, or in no list where it is empty.
   void leave_current(SizeClass c, uint32_t used) {
@@ -69,7 +77,7 @@ class SlabLife {
  private:
   // A current slab with nothing left to give makes room for another.
   void retire(Slab* slab) {
-    if (slab->carved < slab_capacity(slab->size_class)) {
+    if (has_more(slab)) {
       partial_[slab->size_class].push_back(slab);
       return;
     }

@@ -67,9 +67,13 @@ struct Slab : Granule {
   uint16_t carved;      // blocks made so far, from the slab's start; written atomically, read by any thread
   SlabState state;
   bool fresh;           // the slab's uncarved part has never been touched
-  uint32_t takes;       // how often the heap has taken a long list of the slab's (core/list_order.h)
-  uint32_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
-  Slab* next;           // in a list of slabs: partial ones (core/slab.h), or those that wait (core/run_cache.h)
+  uint16_t takes;       // how often the heap has taken a long list of the slab's (core/list_order.h), modulo 2^16
+  uint16_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
+  uint16_t in_holes;    // of the blocks made: free, and in no list, as a part of them lies in a hole
+  // Pages that were given back while the slab was in use, from its first page on (core/holes.h); written atomically,
+  // read by any thread.
+  uint64_t holes;
+  Slab* next;  // in a list of slabs: partial ones (core/slab.h), or those that wait (core/run_cache.h)
   Slab* previous;
   // Offload flavour, constant while the slab has blocks in use:
   support::SegregatedHeap* support_heap;  // whose it is
@@ -136,6 +140,13 @@ constexpr uint16_t owner_in(uint64_t key) { return static_cast<uint16_t>(key); }
 }
 [[gnu::always_inline]] inline bool block_starts_at(const Slab* slab, uint64_t offset) {
   return offset * slab->key < __atomic_load_n(&slab->limit, __ATOMIC_RELAXED);
+}
+
+// How many of a slab's blocks are in use or in a list.
+constexpr uint32_t usable_of(const Slab* slab) { return static_cast<uint32_t>(slab->carved - slab->in_holes); }
+// Whether there are blocks to make, for the first time or again.
+constexpr bool has_more(const Slab* slab) {
+  return slab->carved < slab_capacity(slab->size_class) || slab->in_holes > 0;
 }
 
 // How many of a slab's blocks are in use.

@@ -68,7 +68,7 @@ Found Segregated::look_up(const void* block) {
 
 bool Segregated::resize(Span* span, size_t bytes) { return resize_span_in_place(span, bytes); }
 
-size_t Segregated::give_back() {
+size_t Segregated::give_back(bool) {
   segregated_heap.flush();
   return page_heap.trim();
 }

@@ -32,7 +32,7 @@ struct Segregated {
   static front::Found look_up(const void* block);
   static bool resize(Span* span, size_t bytes);
   static void* move(Span* span, size_t bytes) { return move_span(span, bytes); }
-  static size_t give_back();
+  static size_t give_back(bool holes = true);
   static front::HeapCounts count_heaps();
   static void start() {}
   static void hold_locks_for_fork();

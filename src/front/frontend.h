@@ -39,8 +39,9 @@ concept Frontend = requires(size_t bytes, size_t alignment, void* block, Span* s
   { F::look_up(block) } -> std::same_as<Found>;
   { F::resize(span, bytes) } -> std::same_as<bool>;  // in place
   { F::move(span, bytes) } -> std::same_as<void*>;   // to a longer one, by its pages (core/span.h: move_span)
-  // Everything free goes back to the system; bytes.
-  { F::give_back() } -> std::same_as<size_t>;
+  // Everything free goes back to the system; bytes. Whether of slabs in use the pages do in which no block is: that
+  // takes time for each block, and makes no room for what the system or a limit refuses.
+  { F::give_back(true) } -> std::same_as<size_t>;
   // For statistics: first of all, since what is on its way is taken in.
   { F::count_heaps() } -> std::same_as<HeapCounts>;
   // When the library has been loaded; first of all, unless something was allocated before.

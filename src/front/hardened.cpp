@@ -247,10 +247,10 @@ bool Hardened::refit(void* block, size_t bytes) {
   return true;
 }
 
-size_t Hardened::give_back() {
+size_t Hardened::give_back(bool holes) {
   if (thread_heap != &no_heap) thread_heap->held.flush();
   let_go_of_spans();
-  const size_t bytes = Shared::give_back();
+  const size_t bytes = Shared::give_back(holes);
   purge_states();
   return bytes;
 }

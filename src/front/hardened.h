@@ -43,7 +43,7 @@ struct Hardened : Shared {
   static Found look_up(const void* block);
   static bool resize(Span* span, size_t bytes);
   static void* move(Span* span, size_t bytes);
-  static size_t give_back();
+  static size_t give_back(bool holes = true);
   static void start();
   static void hold_locks_for_fork();
 

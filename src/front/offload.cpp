@@ -7,6 +7,7 @@
 
 #include "core/block.h"
 #include "core/die.h"
+#include "core/holes.h"
 #include "core/span.h"
 #include "front/request.h"
 #include "front/shared.h"
@@ -208,6 +209,14 @@ struct Live {
   uint64_t key = 0;
 };
 
+// For a slab with holes, whose end says nothing: the program ends with one line where the block is not out.
+void check_beside_holes(const void* address) {
+  const Slab* const slab = static_cast<Slab*>(block_or_die(address));
+  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - slab->start);
+  if (in_hole(slab, offset)) die(kFreedTwice, address, slab);
+  if (support::SegregatedHeap::is_free(slab, address)) die(kNoBlock, address, slab);
+}
+
 // The program ends with one line where it is no such block. Only what the class map does not know to be a block of a
 // slab of one granule has its granule looked at.
 Live live_or_die(const void* address) {
@@ -221,8 +230,11 @@ Live live_or_die(const void* address) {
     c = head->size_class;
     word = support::map_word(address);
   }
-  if (within >= support::end_in(word)) die_at(kNoBlock, address);
-  const uint64_t key = support::key_in(word);
+  if (within >= support::end_in(word)) {
+    if ((word & support::kHasHoles) == 0) die_at(kNoBlock, address);
+    check_beside_holes(address);
+  }
+  const uint64_t key = support::key_beside_holes(word);
   if (is_marked(key, address)) die_at(kFreedTwice, address);
   return {c, key};
 }
@@ -272,10 +284,9 @@ struct WithSupportCore {
     return request.block != nullptr;
   }
 
-  static size_t give_back() {
+  static size_t give_back(bool holes) {
     if (Client* client = own_client()) support::empty(client);
-    support_core.flush_pool();
-    return page_heap.trim();
+    return page_heap.trim(support_core.flush_heaps(holes));
   }
 
   static HeapCounts count_heaps() {
@@ -343,8 +354,8 @@ Found Offload::look_up(const void* block) {
 bool Offload::resize(Span* span, size_t bytes) {
   return on_its_way([=](auto front) { return front.resize(span, bytes); });
 }
-size_t Offload::give_back() {
-  return on_its_way([](auto front) { return front.give_back(); });
+size_t Offload::give_back(bool holes) {
+  return on_its_way([=](auto front) { return front.give_back(holes); });
 }
 HeapCounts Offload::count_heaps() {
   return on_its_way([](auto front) { return front.count_heaps(); });

@@ -44,7 +44,7 @@ struct Offload : Shared {
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static Found look_up(const void* block);
   static bool resize(Span* span, size_t bytes);
-  static size_t give_back();
+  static size_t give_back(bool holes = true);
   static HeapCounts count_heaps();
   static void start();
   static void hold_locks_for_fork();

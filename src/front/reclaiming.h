@@ -42,7 +42,7 @@ struct Reclaiming : Flavour {
   template <class Allocate>
   [[gnu::cold, gnu::noinline]] static void* again(size_t bytes, Allocate allocate) {
     if (bytes > kMaxRequest) return nullptr;
-    Flavour::give_back();
+    Flavour::give_back(false);
     return allocate();
   }
 };

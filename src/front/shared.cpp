@@ -147,10 +147,11 @@ void put_heap(ThreadHeap* heap) {
   first = heap;
 }
 
-// What the heaps in the pool keep free goes back to the page heap: they are warm no more, and what has come since then
-// to those that weren't goes too.
-void flush_pool() {
+// What the heaps in the pool keep free goes back to the page heap, and holes to the system (their bytes): they are warm
+// no more, and what has come since then to those that weren't goes too.
+size_t flush_pool(bool makes_holes) {
   os::Guard guard(pool_lock);
+  size_t holes = 0;
   while (ThreadHeap* heap = pool.warm) {
     --pool.warm_heaps;
     pool.warm = heap->next_pooled;
@@ -159,7 +160,9 @@ void flush_pool() {
   for (ThreadHeap* heap = pool.cold; heap != nullptr; heap = heap->next_pooled) {
     os::Guard holder(heap->inbox.lock);
     heap->flush();
+    if (makes_holes) holes += heap->make_holes();
   }
+  return holes;
 }
 
 // The thread has no heap of its own any more. In this order: what is held back goes the way of all that the thread
@@ -272,14 +275,18 @@ void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
   mark_free(key, block);
 }
 
-size_t Shared::give_back() {
+size_t Shared::give_back(bool holes) {
+  size_t bytes = 0;
   if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
     heap->outbox.flush(ToHeaps{});
     heap->inbox.take_in(Receiver{heap});
     heap->flush();
+    if (holes) bytes += heap->make_holes();
   }
-  flush_pool();
-  return page_heap.trim();
+  bytes += flush_pool(holes);
+  ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr; heap = heap->next_of_all) heap->give_cached_runs();
+  return page_heap.trim(bytes);
 }
 
 Found Shared::look_up(const void* block) { return find(block); }

@@ -61,7 +61,7 @@ struct Shared {
   static Found look_up(const void* block);
   static bool resize(Span* span, size_t bytes);
   static void* move(Span* span, size_t bytes) { return move_span(span, bytes); }
-  static size_t give_back();
+  static size_t give_back(bool holes = true);
   static HeapCounts count_heaps();
   static void start() {}
   static void hold_locks_for_fork();

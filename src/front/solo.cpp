@@ -139,10 +139,10 @@ void Solo::release_slow(void* address) noexcept {
   return alone.over ? Shared::release(address) : release_unless_over(address);
 }
 
-size_t Solo::give_back() {
-  if (!is_alone()) return Shared::give_back();
+size_t Solo::give_back(bool holes) {
+  if (!is_alone()) return Shared::give_back(holes);
   alone.heap->flush();
-  return page_heap.trim();
+  return page_heap.trim(holes ? alone.heap->make_holes() : 0);
 }
 
 void Solo::start() {

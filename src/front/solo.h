@@ -40,7 +40,7 @@ struct Solo : Shared {
   static void release(void* block) noexcept;
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
-  static size_t give_back();
+  static size_t give_back(bool holes = true);
   static void start();
 };
 

@@ -43,7 +43,9 @@
 //
 //   exhaustion      where no run is found, all that is dirty goes back, then addresses that hold nothing (find_run.cpp:
 //                   find_exhausted); and before malloc fails, what heaps keep (front/reclaiming.h)
-//   on request      malloc_trim, annex_purge: all of it, and addresses (PageHeap::trim)
+//   on request      malloc_trim, annex_purge: all of it, and addresses (PageHeap::trim); and of slabs in use the pages
+//   in
+//                   which no block is (core/holes.h)
 //   addresses       runs of 32 MiB or more are unmapped rather than purged, where addresses are scarce and by trim of 1
 //   MiB
 //                   or more (kUnmapped)

@@ -298,10 +298,11 @@ size_t PageHeap::count_dirty_runs(const Locked&) const {
 
 // --- all of it -------------------------------------------------------------------------------------------------------
 
-size_t PageHeap::trim() {
+size_t PageHeap::trim(size_t of_slabs) {
   Locked lock;
   empty_transfer_cache(lock);
-  const size_t bytes = purge_all(lock);
+  const size_t bytes = of_slabs + purge_all(lock);
+  books.purged_total += of_slabs;
   for (uint32_t i = 0; i < arena_count; ++i) trim(arenas[i]);
   return bytes;
 }

@@ -98,8 +98,9 @@ class PageHeap {
   // that can't be done.
   bool resize(Span* span, size_t bytes);
 
-  // Gives all that is free back to the system, and addresses that nobody uses; returns the bytes.
-  size_t trim();
+  // Gives all that is free back to the system, and addresses that nobody uses; returns the bytes, with those that heaps
+  // have just given back of their slabs (core/holes.h).
+  size_t trim(size_t of_slabs = 0);
 
   // Memory for what else the library keeps in its books, wherever there is room: as os::map() has it, and counted.
   // Takes no lock.

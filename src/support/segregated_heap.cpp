@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "core/die.h"
+#include "core/holes.h"
 #include "core/span.h"
 #include "pages/page_heap.h"
 #include "support/side_tables.h"
@@ -14,18 +15,44 @@ namespace annex::support {
 
 namespace {
 
-// Sets the bits of fresh blocks, of at least so many where there are.
-void carve(Slab* slab, uint32_t wanted) {
+void for_each_free(const Slab* slab, void act(const Slab* slab, void* block)) {
+  for (uint32_t at = 0; at * kWord < slab->carved; ++at) {
+    for (uint64_t word = slab->bitmap[at]; word != 0; word &= word - 1) {
+      const uint32_t number = at * kWord + static_cast<uint32_t>(std::countr_zero(word));
+      act(slab, slab->start + number * block_size(slab->size_class));
+    }
+  }
+}
+
+void set_bits_of(Slab* slab, uint32_t from, uint32_t count) {
   uint64_t* const words = slab->bitmap;
-  const uint32_t left = slab_capacity(slab->size_class) - slab->carved;
-  const uint32_t count = std::clamp(wanted, blocks_to_carve(slab), left);
-  const uint32_t from = slab->carved;
   for (uint32_t i = from, end = from + count; i < end; i = (i / 64 + 1) * 64) {
     const uint64_t up_to_end = end - i < 64 ? (uint64_t{1} << (end - i)) - 1 : ~uint64_t{0};
     words[i / 64] |= up_to_end << (i % 64);
   }
-  slab->first_word = std::min<uint32_t>(slab->first_word, from / 64);
-  set_carved(slab, from + count);
+  slab->first_word = static_cast<uint16_t>(std::min<uint32_t>(slab->first_word, from / 64));
+}
+
+// Sets the bits of fresh blocks, of at least so many where there are; or of those in a hole.
+void carve(Slab* slab, uint32_t wanted) {
+  uint32_t count;
+  if (slab->in_holes > 0) [[unlikely]] {
+    const Blocks blocks = fill_hole(slab);
+    count = blocks.count;
+    set_bits_of(slab, blocks.first, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      mark_free_in(slab, slab->start + (blocks.first + i) * block_size(slab->size_class));
+    }
+    if (slab->holes == 0) {
+      for_each_free(slab, mark_free_in);
+      note_no_holes(slab);
+    }
+  } else {
+    const uint32_t left = slab_capacity(slab->size_class) - slab->carved;
+    count = std::clamp(wanted, blocks_to_carve(slab), left);
+    set_bits_of(slab, slab->carved, count);
+    set_carved(slab, slab->carved + count);
+  }
   page_heap.books.touched.fetch_add(count * block_size(slab->size_class), std::memory_order_relaxed);
 }
 
@@ -43,9 +70,12 @@ template <bool kHasMagic>
   uint64_t* const words = slab->bitmap;
   size_t first = slab->first_word;
   void* const* next = blocks;
+  const bool has_holes = slab->holes != 0;
   for (void* const* end = blocks + count; next != end; ++next) {
     const size_t offset = static_cast<size_t>(static_cast<char*>(*next) - start);
     if (offset >= carved_bytes) break;
+    if (has_holes && in_hole(slab, offset)) [[unlikely]]
+      die(kFreedTwice, *next, slab);
     const uint64_t product = offset * magic;  // support/side_tables.h
     const bool misaligned = kHasMagic ? static_cast<uint32_t>(product) >= magic : offset % size != 0;
     if (misaligned) [[unlikely]]
@@ -59,7 +89,7 @@ template <bool kHasMagic>
     words[at] = after;
     first = std::min(first, at);
   }
-  slab->first_word = static_cast<uint32_t>(first);
+  slab->first_word = static_cast<uint16_t>(first);
   return static_cast<uint32_t>(next - blocks);
 }
 
@@ -176,7 +206,7 @@ bool SegregatedHeap::put_one(void* block) {
   if ((*word & bit) != 0) [[unlikely]]
     die(kFreedTwice, block, slab);
   *word |= bit;
-  slab->first_word = std::min(slab->first_word, index / kWord);
+  slab->first_word = static_cast<uint16_t>(std::min<uint32_t>(slab->first_word, index / kWord));
   if (slab->state == SlabState::kCurrent) [[likely]] {
     --slab->countdown;
   } else {
@@ -185,7 +215,7 @@ bool SegregatedHeap::put_one(void* block) {
   return true;
 }
 
-bool SegregatedHeap::is_free(const Slab* slab, const void* block) {
+[[gnu::no_sanitize_thread]] bool SegregatedHeap::is_free(const Slab* slab, const void* block) {
   const size_t index =
       static_cast<size_t>(static_cast<const char*>(block) - slab->start) / block_size(slab->size_class);
   return (slab->bitmap[index / kWord] >> (index % kWord) & 1) != 0;
@@ -195,6 +225,28 @@ void SegregatedHeap::drop(Slab* slab) {
   --slabs_[slab->size_class];
   unregister_slab(slab);
   let_go(slab);
+}
+
+size_t SegregatedHeap::make_holes() {
+  size_t total = 0;
+  life_.for_each_partial([&](Slab* slab) {
+    if (slab->countdown == usable_of(slab)) return;
+    BlockSet free;
+    for (uint32_t number = 0; number < slab->carved; ++number) {
+      if ((slab->bitmap[number / kWord] >> (number % kWord) & 1) != 0) free.add(number);
+    }
+    const uint32_t before = usable_of(slab);
+    const uint64_t fresh = plan_holes(slab, &free);
+    if (fresh == 0) return;
+    for (uint32_t number = 0; number < slab->carved; ++number) {
+      if (!free.has(number)) slab->bitmap[number / kWord] &= ~(uint64_t{1} << (number % kWord));
+    }
+    note_holes(slab);
+    page_heap.books.touched.fetch_sub((before - usable_of(slab)) * block_size(slab->size_class),
+                                      std::memory_order_relaxed);
+    total += purge_holes(slab, fresh);
+  });
+  return total;
 }
 
 void SegregatedHeap::flush() {

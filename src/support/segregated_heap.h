@@ -39,6 +39,8 @@ class SegregatedHeap {
   void* take_or_carve(SizeClass c);
   // With the lock held: gives back the current slabs that are empty.
   void flush();
+  // With the lock held, after flush(): gives back pages of slabs in which no block is out (core/holes.h); the bytes.
+  size_t make_holes();
   // With the lock held: the size of the class's slabs.
   size_t bytes(SizeClass c) const { return slabs_[c] * slab_granules(c) * kGranule; }
 
@@ -48,13 +50,13 @@ class SegregatedHeap {
   // The same of one block, for a caller that has the heap to itself. False, and nothing is done, unless the block is of
   // a slab of one granule in the first arena.
   bool put_one(void* block);
-  // Whether a block of the slab is not out.
+  // Whether a block of the slab is not out. (Who asks of a block that is out needs no lock.)
   static bool is_free(const Slab* slab, const void* block);
 
  private:
   // Free blocks are bits.
   struct Bits {
-    static bool has_free(const Slab* slab) { return slab->countdown < slab->carved; }
+    static bool has_free(const Slab* slab) { return slab->countdown < usable_of(slab); }
     static void becomes_full(Slab*) {}
   };
 
@@ -62,7 +64,8 @@ class SegregatedHeap {
   static uint32_t first_word(Slab* slab) {
     uint32_t at = slab->first_word;
     while (slab->bitmap[at] == 0) ++at;
-    return slab->first_word = at;
+    slab->first_word = static_cast<uint16_t>(at);
+    return at;
   }
   static void* take_bit(Slab* slab) {
     const uint32_t at = first_word(slab);

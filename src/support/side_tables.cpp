@@ -77,7 +77,7 @@ void register_slab(Slab* slab) {
   slab->bitmap = book->bitmap(granule);
   memset(slab->bitmap, 0, (slab_capacity(slab->size_class) + 63) / 64 * sizeof(uint64_t));
   // The highest bit is set, so that no mark is an address: those have 47 bits.
-  const uint64_t random = (os::mixed(slab->key) | 0x80000000) << 32;
+  const uint64_t random = (os::mixed(slab->key) | 0x80000000) << 32 & ~kHasHoles;
   const uint64_t word = random | uint64_t{tag_of(slab->size_class)} << 16;
   for (uint32_t i = 0; i < granules; ++i) __atomic_store_n(book->map() + granule + i, word, __ATOMIC_RELAXED);
 }
@@ -89,19 +89,56 @@ void unregister_slab(Slab* slab) {
   }
 }
 
+namespace {
+
+template <class Change>
+void change_words(const Slab* slab, Change change) {
+  const auto [book, granule] = place_of(slab);
+  for (uint32_t i = 0; i < slab_granules(slab->size_class); ++i) {
+    uint64_t* const at = book->map() + granule + i;
+    uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(at, &word, change(word, i), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+  }
+}
+
+}  // namespace
+
+void note_holes(Slab* slab) {
+  change_words(slab, [](uint64_t word, uint32_t) { return (word - end_in(word)) | kHasHoles; });
+}
+
+void note_no_holes(Slab* slab) {
+  const size_t last = (slab->carved - size_t{1}) * block_size(slab->size_class);  // where the last block starts
+  change_words(slab, [=](uint64_t word, uint32_t granule) {
+    const uint64_t without = (word & ~kHasHoles) - end_in(word);
+    const size_t start = granule * kGranule;
+    return last < start ? without : without + std::min(last - start, kGranule - kMinAlignment) + 1;
+  });
+}
+
+void mark_free_in(const Slab* slab, void* block) {
+  const auto [book, granule] = place_of(slab);
+  mark_free(key_beside_holes(__atomic_load_n(book->map() + granule, __ATOMIC_RELAXED)), block);
+}
+
 uint64_t map_word(const void* address) { return __atomic_load_n(word_at(address), __ATOMIC_RELAXED); }
 
 uint32_t give_out(const Batch& part, SizeClass c, void** out) {
   if (part.mask == 0) return 0;
+  // Whoever has the heap's lock may say at this moment that the slab has holes, or none any more.
   const auto raise_end = [](uint64_t* at, uint64_t word, const void* block) {
     const uint32_t end = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(block) % kGranule) + 1;
     if (end <= end_in(word)) return false;
-    __atomic_store_n(at, word - end_in(word) + end, __ATOMIC_RELAXED);
+    while (
+        (word & kHasHoles) == 0 && end > end_in(word) &&
+        !__atomic_compare_exchange_n(at, &word, word - end_in(word) + end, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
     return true;
   };
   uint64_t* const at = word_at(part.first);
   const uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
-  const uint64_t key = key_in(word);  // all granules of a slab have the same
+  const uint64_t key = key_beside_holes(word);  // all granules of a slab have the same
   const auto mark = [key](void* block) { mark_free(key, block); };
   if (slab_granules(c) == 1) {
     const char* const highest = part.first + (std::bit_width(part.mask) - 1) * block_size(c);

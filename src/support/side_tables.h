@@ -59,7 +59,11 @@ inline constexpr auto kTagOf16 = [] {
 }();
 constexpr uint32_t tag_of_tiny(size_t bytes) { return kTagOf16[(bytes + 15) / 16]; }
 constexpr uint32_t end_in(uint64_t word) { return static_cast<uint16_t>(word); }
+// Of a slab with holes (core/holes.h) the end is 0, so that no free takes the fast way, and this bit is set.
+inline constexpr uint64_t kHasHoles = uint64_t{1} << 32;
+// The key where there are no holes; and in any case.
 constexpr uint64_t key_in(uint64_t word) { return word >> 16; }
+constexpr uint64_t key_beside_holes(uint64_t word) { return key_in(word & ~kHasHoles); }
 constexpr uint32_t tag_in(uint64_t word) { return static_cast<uint16_t>(word >> 16); }
 static_assert(tag_of(kClasses) <= UINT16_MAX && kGranule - kMinAlignment + 1 <= UINT16_MAX);
 
@@ -90,6 +94,11 @@ os::MapResult commit(const Arena& arena, size_t end);
 void register_slab(Slab* slab);
 // The slab is about to be let go.
 void unregister_slab(Slab* slab);
+// The slab has holes from now on; and has none any more, and all its blocks that are not in use are marked as free.
+void note_holes(Slab* slab);
+void note_no_holes(Slab* slab);
+// Marks a free block of the slab.
+void mark_free_in(const Slab* slab, void* block);
 
 // For the fast paths: the first arena as far as its map reaches, and the largest request that they serve. Alone on its
 // cache line, which is seldom written. All 0 before the first allocation.

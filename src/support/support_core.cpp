@@ -110,14 +110,16 @@ void SupportCore::close(Client* client) {
   --open_clients_;
 }
 
-void SupportCore::flush_pool() {
-  const auto flush = [](SegregatedHeap* heap) {
+size_t SupportCore::flush_heaps(bool makes_holes) {
+  size_t holes = 0;
+  const auto flush = [&](SegregatedHeap* heap) {
     os::Guard holder(heap->lock);
     heap->flush();
+    if (makes_holes) holes += heap->make_holes();
   };
   flush(&orphans);
-  os::Guard guard(lock_);
-  for (Client* client = pool_; client != nullptr; client = client->next_pooled) flush(&client->heap);
+  for (Client* client = clients(); client != nullptr; client = client->next_of_all) flush(&client->heap);
+  return holes;
 }
 
 void SupportCore::hold_locks_for_fork() {

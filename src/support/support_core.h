@@ -30,8 +30,9 @@ class SupportCore {
   Client* open();
   // The thread ends: the client's blocks go back to their heaps, and the client to the pool.
   void close(Client* client);
-  // Slabs that are empty in heaps whose threads have ended, or that never had one, go back.
-  void flush_pool();
+  // Slabs that are empty go back, of all heaps, and where that is wanted pages in which no block is out; the bytes of
+  // those.
+  size_t flush_heaps(bool makes_holes);
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
   // How many belong to a thread now.

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "consistency.h"
@@ -215,9 +218,49 @@ TEST(RunCache, HoldsAShareOfItsHeap) {
   EXPECT_FALSE(cache.push(&runs[RunCache::kMost], 1, 1u << 20));  // however large the heap is
   EXPECT_EQ(cache.pop(1), &runs[RunCache::kMost - 1]);            // the last first
   uint32_t flushed = 0;
-  cache.flush([&](Slab*) { ++flushed; });
+  cache.take_all([&](Slab*) { ++flushed; });
   EXPECT_EQ(flushed, RunCache::kMost - 1);
   EXPECT_EQ(cache.pop(1), nullptr);
+}
+
+// Another thread takes what waits while the holder takes and gives.
+TEST(RunCache, AnyThreadTakesAll) {
+  RunCache cache;
+  constexpr uint32_t kRuns = 64;
+  constexpr uint32_t kMany = 1u << 20;  // granules of the heap
+  std::vector<Slab> runs(kRuns);
+  std::atomic<bool> ends = false;
+  std::mutex mutex;
+  std::vector<Slab*> taken;  // in nobody's hands
+  for (Slab& run : runs) taken.push_back(&run);
+  std::thread other([&] {
+    while (!ends) {
+      cache.take_all([&](Slab* run) {
+        const std::lock_guard guard(mutex);
+        taken.push_back(run);
+      });
+    }
+  });
+  std::vector<Slab*> mine;
+  std::mt19937 random(3);
+  for (int step = 0; step < 200000; ++step) {
+    if (mine.empty()) {
+      const std::lock_guard guard(mutex);
+      mine.swap(taken);
+    }
+    if (random() % 2 == 0 && !mine.empty()) {
+      if (cache.push(mine.back(), 1, kMany)) mine.pop_back();
+    } else if (Slab* run = cache.pop(1)) {
+      mine.push_back(run);
+    }
+  }
+  ends = true;
+  other.join();
+  cache.take_all([&](Slab* run) { taken.push_back(run); });
+  mine.insert(mine.end(), taken.begin(), taken.end());
+  EXPECT_EQ(mine.size(), kRuns);
+  EXPECT_EQ(std::set<Slab*>(mine.begin(), mine.end()).size(), kRuns);
+  for (uint32_t i = 0; i < RunCache::kMost; ++i) EXPECT_TRUE(cache.push(mine[i], 1, kMany)) << "the count is wrong";
 }
 
 TEST(Heap, EmptySlabsGoBackToTheArena) {

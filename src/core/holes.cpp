@@ -1,0 +1,119 @@
+// Holes: see holes.h.
+#include "core/holes.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/die.h"
+#include "core/free_block.h"
+#include "core/slab.h"
+#include "os/pages.h"
+#include "pages/arena.h"
+
+namespace annex {
+
+namespace {
+
+static_assert(kLongestSlab / 4096 <= 64, "a slab has no more pages than a word has bits");
+
+// The pages of a range of bytes within a slab, as bits.
+uint64_t pages_of(size_t from, size_t bytes) {
+  const size_t first = from / os::page_size();
+  const size_t last = (from + bytes - 1) / os::page_size();
+  return (~uint64_t{0} >> (63 - (last - first))) << first;
+}
+
+uint64_t pages_of_block(const Slab* slab, uint32_t number) {
+  const size_t size = block_size(slab->size_class);
+  return pages_of(number * size, size);
+}
+
+BlockSet blocks_of_list(const Slab* slab, const char* start) {
+  const size_t size = block_size(slab->size_class);
+  BlockSet free;
+  const Block* before = slab->free;
+  for (const Block* block = slab->free; block != nullptr; before = block, block = next_of(block)) {
+    const size_t offset = static_cast<size_t>(reinterpret_cast<const char*>(block) - start);
+    if (offset >= slab->carved * size || offset % size != 0) die(kWrittenAfterFree, before, slab);
+    if (free.has(static_cast<uint32_t>(offset / size))) die(kFreedTwice, block, slab);
+    free.add(static_cast<uint32_t>(offset / size));
+  }
+  return free;
+}
+
+void set_holes(Slab* slab, uint64_t holes) { __atomic_store_n(&slab->holes, holes, __ATOMIC_RELAXED); }
+
+}  // namespace
+
+bool in_hole(const Slab* slab, size_t offset) {
+  const uint64_t holes = __atomic_load_n(&slab->holes, __ATOMIC_RELAXED);
+  return holes != 0 && (holes & pages_of(offset, block_size(slab->size_class))) != 0;
+}
+
+uint64_t plan_holes(Slab* slab, BlockSet* free) {
+  uint64_t used = 0;
+  for (uint32_t number = 0; number < slab->carved; ++number) {
+    const uint64_t pages = pages_of_block(slab, number);
+    if (!free->has(number) && (pages & slab->holes) == 0) used |= pages;
+  }
+  const uint64_t fresh = pages_of(0, slab->carved * block_size(slab->size_class)) & ~used & ~slab->holes;
+  if (fresh == 0) return 0;
+  const uint64_t holes = slab->holes | fresh;
+  for (uint32_t number = 0; number < slab->carved; ++number) {
+    if (!free->has(number) || (pages_of_block(slab, number) & holes) == 0) continue;
+    free->remove(number);
+    ++slab->in_holes;
+  }
+  set_holes(slab, holes);
+  return fresh;
+}
+
+size_t purge_holes(Slab* slab, uint64_t fresh) {
+  char* const start = start_of(slab);
+  size_t total = 0;
+  while (fresh != 0) {  // each row of pages
+    const int first = std::countr_zero(fresh);
+    const int count = std::countr_one(fresh >> first);
+    const size_t bytes = static_cast<size_t>(count) * os::page_size();
+    if (os::purge(start + static_cast<size_t>(first) * os::page_size(), bytes)) total += bytes;
+    fresh &= first + count == 64 ? 0 : ~uint64_t{0} << (first + count);
+  }
+  return total;
+}
+
+size_t make_holes(Slab* slab) {
+  if (slab->free == nullptr) return 0;
+  char* const start = start_of(slab);
+  BlockSet free = blocks_of_list(slab, start);
+  const uint64_t fresh = plan_holes(slab, &free);
+  if (fresh == 0) return 0;
+  slab->free = nullptr;
+  for (uint32_t number = slab->carved; number-- > 0;) {
+    if (!free.has(number)) continue;
+    Block* const block = reinterpret_cast<Block*>(start + number * block_size(slab->size_class));
+    set_next(block, slab->free);
+    slab->free = block;
+  }
+  __atomic_store_n(&slab->limit, 0, __ATOMIC_RELAXED);
+  return purge_holes(slab, fresh);
+}
+
+Blocks fill_hole(Slab* slab) {
+  const size_t size = block_size(slab->size_class);
+  uint64_t holes = slab->holes;
+  Blocks made = {0, 0};
+  while (made.count == 0 && holes != 0) {
+    const size_t page = static_cast<size_t>(std::countr_zero(holes));
+    holes &= holes - 1;
+    made.first = static_cast<uint32_t>(page * os::page_size() / size);
+    const uint32_t end =
+        static_cast<uint32_t>(std::min<size_t>(((page + 1) * os::page_size() - 1) / size + 1, slab->carved));
+    while (made.first + made.count < end && (pages_of_block(slab, made.first + made.count) & holes) == 0) ++made.count;
+  }
+  slab->in_holes = static_cast<uint16_t>(slab->in_holes - made.count);
+  set_holes(slab, holes);
+  if (holes == 0) set_carved(slab, slab->carved);
+  return made;
+}
+
+}  // namespace annex

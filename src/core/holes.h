@@ -1,0 +1,51 @@
+// Holes: pages of a slab in which no block is in use, given back to the system while others of the slab are in use.
+//
+// A free block a part of which lies in a hole can't be had, as it has no link and no mark any more: it is in no list,
+// and its bit in the offload flavour's bitmap is 0. So every free of a block of such a slab goes the slow way, where
+// the record says which blocks those are (core/block.h, front/offload.cpp): its limit is 0 (core/slab_record.h), its
+// words in the class map say so (support/side_tables.h). A hole is filled when the heap has no other block of the
+// class: its blocks are made again, and with the last one the fast path is back.
+//
+// Synchronization: the slab's, but for in_hole(), which any thread may ask of a block that it holds, or thinks that it
+// does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/slab_record.h"
+
+namespace annex {
+
+// Whether a part of the block that starts so many bytes after the slab's start lies in a hole.
+bool in_hole(const Slab* slab, size_t offset);
+
+// Of a slab whose free blocks are linked: gives back each page in which no block is in use. Its list then has the
+// others alone, in order of address. The bytes. Ends the process where the list has been written to.
+size_t make_holes(Slab* slab);
+
+// The same in two steps, for a slab whose free blocks are kept in another way. Of its blocks, which can be had?
+class BlockSet {
+ public:
+  bool has(uint32_t number) const { return (words_[number / 64] >> (number % 64) & 1) != 0; }
+  void add(uint32_t number) { words_[number / 64] |= uint64_t{1} << (number % 64); }
+  void remove(uint32_t number) { words_[number / 64] &= ~(uint64_t{1} << (number % 64)); }
+
+ private:
+  uint64_t words_[kGranule / kMinAlignment / 64] = {};
+};
+// Says which pages are holes now, new ones among them; 0 where there is no new one. What lies in one can't be had any
+// more, and goes out of the set.
+uint64_t plan_holes(Slab* slab, BlockSet* free);
+// Gives the pages of those back. The bytes.
+size_t purge_holes(Slab* slab, uint64_t fresh);
+
+// Consecutive blocks of a slab, by number.
+struct Blocks {
+  uint32_t first;
+  uint32_t count;
+};
+// Of a slab with holes: closes the first ones, until there are blocks that lie in none. Those are the caller's to make.
+Blocks fill_hole(Slab* slab);
+
+}  // namespace annex
