@@ -1,6 +1,9 @@
 // What stands before all: malloc says that memory is exhausted only after everything that the library itself keeps free
 // was given back, and asked for once more: blocks and runs of the thread's own heap, what others have sent it, the
 // heaps of threads that have ended.
+//
+// Not where the page heap finds no run (pages/find_run.cpp): the heap that asks for one is in the middle of a change
+// then, and can't be flushed.
 #pragma once
 
 #include <concepts>
