@@ -98,6 +98,16 @@ ThreadHeap* new_heap() {
   return heap;
 }
 
+// For the purger: what waits in the caches of heaps that nobody has allocated from since it last looked goes back.
+void take_from_idle_heaps() {
+  ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr; heap = heap->next_of_all) {
+    const uint64_t refills = heap->refills.value();
+    if (refills == heap->refills_seen) heap->give_cached_runs();
+    heap->refills_seen = refills;
+  }
+}
+
 ThreadHeap* take_pooled() {
   os::Guard guard(pool_lock);
   if (ThreadHeap* heap = pool.warm) {
@@ -115,6 +125,7 @@ ThreadHeap* take_pooled() {
   if (os::this_thread_forks()) os::fork.hold(heap->inbox.lock);
   heap->next_of_all = all_heaps;
   __atomic_store_n(&all_heaps, heap, __ATOMIC_RELEASE);
+  take_from_idle.store(take_from_idle_heaps, std::memory_order_relaxed);
   return heap;
 }
 

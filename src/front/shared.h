@@ -37,6 +37,7 @@ struct alignas(64) ThreadHeap : Heap {
   alignas(64) remote::Inbox inbox;
   ThreadHeap* next_pooled = nullptr;  // under the pool's lock
   ThreadHeap* next_of_all = nullptr;  // constant once published
+  uint64_t refills_seen = 0;          // by the purger, the last time that it looked
 };
 
 // What a thread without a heap points at: its lists are empty, so that the fast path needs no check.

@@ -8,6 +8,8 @@
 
 namespace annex {
 
+constinit std::atomic<void (*)()> take_from_idle{nullptr};
+
 namespace {
 
 constexpr long kShortestSleepMs = 10;
@@ -21,6 +23,7 @@ void run_purger(void*) {
     if (wait < 0) return;
     thread.sleep_ms(std::clamp(wait, kShortestSleepMs, kLongestSleepMs));
     if (thread.must_end()) break;
+    if (void (*const take)() = take_from_idle.load(std::memory_order_relaxed)) take();
   }
   page_heap.purger_ended();
 }

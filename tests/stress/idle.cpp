@@ -95,6 +95,33 @@ ANNEX_SCENARIO(idle_thread_beside_idle_main) {
 
 TEST(Idle, AThreadThatStays) { expect_given_back("idle_thread_beside_idle_main"); }
 
+ANNEX_SCENARIO(many_idle_threads) {
+  // Each has freed 4 MiB; then none of them does anything.
+  constexpr int kThreads = 64;
+  static std::atomic<int> freed{0};
+  static std::atomic<bool> done{false};
+  const std::size_t before = resident_bytes();
+  std::vector<Thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([] {
+      OwnMemory own;
+      constexpr std::size_t kBlocks = kTotal / kThreads / 1024;
+      void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
+      for (std::size_t k = 0; k < kBlocks; ++k) blocks[k] = std::memset(opaque(annex_malloc(1024)), 1, 1024);
+      for (std::size_t k = 0; k < kBlocks; ++k) annex_free(blocks[k]);
+      own.deallocate(blocks, kBlocks * sizeof(void*));
+      ++freed;
+      while (!done) wait_50_ms();
+    });
+  }
+  while (freed < kThreads) sched_yield();
+  const bool fell = falls_below(before + kThreads * 700 * kKiB);
+  done = true;
+  return fell ? 0 : 1;
+}
+
+TEST(Idle, ManyThreadsThatStay) { expect_given_back("many_idle_threads"); }
+
 ANNEX_SCENARIO(idle_after_a_thread_ended) {
   Thread([] {
     Hoard hoard(argument_bytes());
