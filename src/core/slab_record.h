@@ -61,7 +61,7 @@ struct Slab : Granule {
   //   otherwise:   used_after = 0, and the countdown ends when the slab is empty
   //   empty slab:  used_after = -1 and countdown = 1, so that one free too many is an event as well (16 bits in all)
   //   no blocks:   both are 0 (core/slab.h: end_slab)
-  // Offload flavour: countdown is all of it.
+  // Offload flavour: countdown is how many blocks are out, and used_after 0; changed by who holds the heap's lock.
   uint16_t countdown;
   uint16_t used_after;  // blocks in use when the countdown ends
   uint16_t carved;      // blocks made so far, from the slab's start; written atomically, read by any thread

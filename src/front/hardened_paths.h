@@ -60,8 +60,8 @@ void* hand_out_larger(Block** list, SizeClass c, size_t bytes);
 // A block leaves the quarantine, and goes the shared flavour's way.
 void leave(void* block);
 
-// The same, where it lies in a slab of one granule in the first arena. That it is a block is known; one that is in use
-// again, or in a list, is not all zeros, or is found when it is handed out.
+// The same, where it lies in a slab of one granule in the first arena: it is counted as in core/release.h. That it is a
+// block is known; one that is in use again, or in a list, is not all zeros, or is found when it is handed out.
 [[gnu::always_inline]] inline void leave_quickly(void* address) {
   Slab* const slab = slab_at(address);
   Block* const block = static_cast<Block*>(address);

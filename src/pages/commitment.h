@@ -32,8 +32,8 @@
 //                   gives a run or touches clean memory: 2 MiB at a time, or as much as it gives or takes itself if
 //                   that is more, so that what goes back keeps up with what comes, and no call pays for all. With
 //                   ANNEX_BACKGROUND=1 in an idle process too (purger.h)
-//                   Nothing goes back while less than 2 MiB are dirty, while there are keepers, or while another thread
-//                   is at it; but with a delay of 0 all goes at once
+//                   Threads that come by give nothing back while less than 2 MiB are dirty, while there are keepers, or
+//                   while another thread is at it. Keepers and the purger do. With a delay of 0 all goes at once
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
 //                   dirty <= max(256 KiB, touched / 8)  or  live + dirty + n <= peak.
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
@@ -43,16 +43,16 @@
 //
 //   exhaustion      where no run is found, all that is dirty goes back, then addresses that hold nothing (find_run.cpp:
 //                   find_exhausted); and before malloc fails, what heaps keep (front/reclaiming.h)
-//   on request      malloc_trim, annex_purge: all of it, and addresses (PageHeap::trim); and of slabs in use the pages
-//   in
-//                   which no block is (core/holes.h)
-//   addresses       runs of 32 MiB or more are unmapped rather than purged, where addresses are scarce and by trim of 1
-//   MiB
-//                   or more (kUnmapped)
+//   on request      malloc_trim, annex_purge: all of it, and addresses (PageHeap::trim); pages of slabs in use, too
+//                   (core/holes.h)
+//   addresses       runs of 32 MiB or more are unmapped rather than purged (kUnmapped); of 1 MiB or more where
+//                   addresses are scarce, and by trim
 //
-// The hardened build gives large blocks back by itself while they wait to be used again (harden/guarded_span.h).
+// Elsewhere: the records inside of long free runs (addresses.cpp); the hardened build's large blocks while they wait to
+// be used again, and its states of free runs (harden/guarded_span.h, live_blocks.h); the pages of sampled blocks.
 //
-// Memory is given back with MADV_DONTNEED, never MADV_FREE, or unmapped: monitors see it go at once.
+// Memory is given back with MADV_DONTNEED, never MADV_FREE, or unmapped, or made unreadable by a new mapping: monitors
+// see it go at once.
 #pragma once
 
 #include <cstddef>

@@ -13,9 +13,9 @@
 //   page_heap.cpp    the door itself, and the accounts
 //   find_run.cpp     of which pages a run is made
 //   gather.cpp       a large span made of pages that lie elsewhere
-//   purge.cpp        what is dirty goes back, by whom, and how a fork waits for that; and memory made resident
-//   beforehand addresses.cpp    addresses go back, and are mapped again span_guards.cpp  what lies around slabs and
-//   spans in the hardened build
+//   purge.cpp        what is dirty goes back, and by whom; memory made resident beforehand; around a fork
+//   addresses.cpp    addresses go back, and are mapped again
+//   span_guards.cpp  what lies around slabs and spans in the hardened build
 //
 // Synchronization: whatever is public takes the lock itself, unless its signature says that the caller holds it
 // (locked.h). Dirty memory is purged, moved and populated without the lock, and meanwhile nobody's; what is clean, and

@@ -75,7 +75,8 @@ size_t PageHeap::apply_growth_rule(Locked& lock, size_t bytes, size_t budget) {
       lock, [&] { return commitment::growth_excess(books, bytes); }, budget);
 }
 
-// The delay's rule: a run of `bytes` has been given, or taken and is clean. Where there is a keeper it is left to that.
+// The delay's rule: a run of `bytes` has been given, or taken and is clean. Where there is a keeper it is left to
+// that, unless the delay is 0.
 void PageHeap::purge_due(Locked& lock, uint64_t now_ms, size_t bytes) {
   if (!something_may_be_due(lock)) return;
   purge_expired(lock, now_ms, os::options.purge_delay_ms == 0 ? SIZE_MAX : std::max(kHugePage, bytes));

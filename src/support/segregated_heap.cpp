@@ -145,7 +145,7 @@ void* SegregatedHeap::take_or_carve(SizeClass c) {
 }
 
 // So many blocks of the slab have come back.
-[[gnu::always_inline]] inline void SegregatedHeap::settle(Slab* slab, uint32_t came_back) {
+[[gnu::always_inline]] inline void SegregatedHeap::count_back(Slab* slab, uint32_t came_back) {
   const uint32_t out = slab->countdown - came_back;
   slab->countdown = static_cast<uint16_t>(out);
   const uint32_t free = slab_capacity(slab->size_class) - out;
@@ -160,7 +160,7 @@ void* SegregatedHeap::take_or_carve(SizeClass c) {
       slab_magic(slab->size_class) != 0 ? set_bits<true>(slab, blocks, count) : set_bits<false>(slab, blocks, count);
   if (taken == 0) [[unlikely]]  // the caller has seen that it is the slab's
     die(kIntoABlock, blocks[0], slab);
-  settle(slab, taken);
+  count_back(slab, taken);
   return taken;
 }
 
@@ -210,7 +210,7 @@ bool SegregatedHeap::put_one(void* block) {
   if (slab->state == SlabState::kCurrent) [[likely]] {
     --slab->countdown;
   } else {
-    settle(slab, 1);
+    count_back(slab, 1);
   }
   return true;
 }

@@ -81,7 +81,7 @@ class SegregatedHeap {
   Slab* new_slab(SizeClass c);
   uint32_t put(Slab* slab, void* const* blocks, uint32_t count);
   uint32_t put_many(Slab* slab, void* const* blocks, uint32_t count);
-  void settle(Slab* slab, uint32_t came_back);
+  void count_back(Slab* slab, uint32_t came_back);
   void drop(Slab* slab);
 
   SlabLife<Bits> life_;
