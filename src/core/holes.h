@@ -24,7 +24,7 @@ bool in_hole(const Slab* slab, size_t offset);
 // others alone, in order of address. The bytes. Ends the process where the list has been written to.
 size_t make_holes(Slab* slab);
 
-// The same in two steps, for a slab whose free blocks are kept in another way. Of its blocks, which can be had?
+// The same in two steps, for a slab whose free blocks are kept in another way. First, which of its blocks can be had.
 class BlockSet {
  public:
   bool has(uint32_t number) const { return (words_[number / 64] >> (number % 64) & 1) != 0; }
@@ -34,10 +34,10 @@ class BlockSet {
  private:
   uint64_t words_[kGranule / kMinAlignment / 64] = {};
 };
-// Says which pages are holes now, new ones among them; 0 where there is no new one. What lies in one can't be had any
-// more, and goes out of the set.
+// Makes holes of the pages in which no block is in use: those that were none before; 0 where there is none. What lies
+// in one can't be had any more, and goes out of the set.
 uint64_t plan_holes(Slab* slab, BlockSet* free);
-// Gives the pages of those back. The bytes.
+// Then those pages go back. The bytes.
 size_t purge_holes(Slab* slab, uint64_t fresh);
 
 // Consecutive blocks of a slab, by number.

@@ -81,7 +81,7 @@ uint32_t blocks_to_carve(const Slab* slab) {
 }
 
 void let_go(Slab* slab) {
-  page_heap.books.touched.fetch_sub(usable_of(slab) * block_size(slab->size_class), std::memory_order_relaxed);
+  page_heap.books.note_untouched(usable_of(slab) * block_size(slab->size_class));
   end_slab(slab);
   page_heap.give_slab(slab);
 }

@@ -22,7 +22,7 @@ class TouchedBytes {
   void subtract(size_t bytes, uint32_t granules) { change(-static_cast<ptrdiff_t>(bytes), granules); }
   void tell() {
     // Or less, modulo 2^64.
-    page_heap.books.touched.fetch_add(static_cast<size_t>(untold_), std::memory_order_relaxed);
+    page_heap.books.note_touched(static_cast<size_t>(untold_));
     untold_ = 0;
   }
 

@@ -44,6 +44,8 @@ struct Books {
   bool purger_runs = false;                    // or is about to
   uint32_t keepers = 0;                        // threads that give back for the others (page_heap.h)
   alignas(64) std::atomic<size_t> touched{0};  // of live, ever written: slabs' blocks that were ever made, and spans
+  void note_touched(size_t bytes) { touched.fetch_add(bytes, std::memory_order_relaxed); }
+  void note_untouched(size_t bytes) { touched.fetch_sub(bytes, std::memory_order_relaxed); }
   // What support threads look at all the time is on a line that is seldom written.
   alignas(64) Gauge peak;                  // the largest live so far
   std::atomic<bool> growth_left{false};    // to a keeper: the growth rule

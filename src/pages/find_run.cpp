@@ -51,11 +51,9 @@ Run PageHeap::find_untouched(uint32_t granules, Use use, bool huge_pages) {
       books.touched_then = books.touched.load(std::memory_order_relaxed) - books.spans;
     }
     run = find_unmapped(granules);
-    for (uint32_t i = 0; run == nullptr && i < arena_count; ++i) {
-      if ((run = extend(arenas[i], granules, huge_pages)) != nullptr) return {run, true};
-    }
+    if (run == nullptr) return {extend_any(granules, huge_pages), true};
   }
-  if (run != nullptr && huge_pages && granules >= kGranulesPerHugePage) {
+  if (huge_pages && granules >= kGranulesPerHugePage) {
     arena_of_run(run).advise_huge(run, granules, &books);
   }
   return {run, true};
@@ -151,6 +149,12 @@ Granule* PageHeap::extend(Arena& arena, uint32_t granules, bool huge_pages) {
   all->arena = arena.number();
   start += offset_by_chance(end - start, granules);
   return free_.put_rest(all, end - from, start - from, granules, FreeState::kClean);
+}
+
+Granule* PageHeap::extend_any(uint32_t granules, bool huge_pages) {
+  Granule* run = nullptr;
+  for (uint32_t i = 0; run == nullptr && i < arena_count; ++i) run = extend(arenas[i], granules, huge_pages);
+  return run;
 }
 
 // The granules from a place on, where they are free and mapped, or never used.

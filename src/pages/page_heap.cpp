@@ -54,7 +54,7 @@ void PageHeap::account_moved(size_t bytes, Use use) {
   books.live += bytes;
   if (use != Use::kSpan) return;
   books.spans += bytes;
-  books.touched.fetch_add(bytes, std::memory_order_relaxed);
+  books.note_touched(bytes);
 }
 
 void PageHeap::account_taken(size_t bytes, Use use) {
@@ -66,14 +66,14 @@ void PageHeap::account_given(size_t bytes, Use use) {
   books.live -= bytes;
   if (use != Use::kSpan) return;
   books.spans -= bytes;
-  books.touched.fetch_sub(bytes, std::memory_order_relaxed);
+  books.note_untouched(bytes);
 }
 
 // --- taking ----------------------------------------------------------------------------------------------------------
 
 // Whatever a walk reads; all else of the record is zero.
 // (Both ends of what was found say how long it is.)
-Granule* PageHeap::begin(Granule* head, uint32_t granules, const Want& want) {
+Granule* PageHeap::begin(Granule* head, const Want& want) {
   memset(reinterpret_cast<char*>(head) + sizeof(GranuleFields), 0, sizeof(Granule) - sizeof(GranuleFields));
   head->limit = 0;
   head->size_class = want.size_class;
@@ -84,7 +84,7 @@ Granule* PageHeap::begin(Granule* head, uint32_t granules, const Want& want) {
     return span;
   }
   head->kind = Kind::kSlab;
-  for (uint32_t i = 1; i < granules; ++i) {
+  for (uint32_t i = 1; i < want.granules; ++i) {
     head[i].kind = Kind::kSlabTail;
     head[i].back = static_cast<uint8_t>(i);
     head[i].limit = 0;
@@ -131,7 +131,7 @@ Run PageHeap::take(Locked& lock, const Want& want) {
   if (run.head == nullptr) return {};
   if (before > 0) run.head = put_guards_around(run.head, before, want.granules);
   account_taken(size_t{want.granules} * kGranule, want.use);
-  begin(run.head, want.granules, want);
+  begin(run.head, want);
   if (before > 0) static_cast<Span*>(run.head)->before = before;
   if (!books.purger_runs && commitment::purger_is_useful(books)) {
     books.purger_runs = true;
@@ -148,7 +148,7 @@ void PageHeap::take_spares(const Locked&, const Want& want, uint32_t count, Spar
     Granule* const run = find_clean(1);
     if (run == nullptr) break;
     account_taken(kGranule, want.use);
-    spares->runs[spares->count++] = begin(run, 1, want);
+    spares->runs[spares->count++] = begin(run, want);
   }
 }
 
@@ -163,8 +163,7 @@ Span* PageHeap::take_to_move_into(uint32_t kept, uint32_t granules, size_t bytes
   if (run == nullptr) return nullptr;
   account_taken(more, Use::kSpan);
   account_moved(size_t{kept} * kGranule, Use::kSpan);
-  Span* const span =
-      static_cast<Span*>(begin(run, granules, {.granules = granules, .use = Use::kSpan, .bytes = bytes}));
+  Span* const span = static_cast<Span*>(begin(run, {.granules = granules, .use = Use::kSpan, .bytes = bytes}));
   books.fresh_span = span;
   return span;
 }

@@ -156,7 +156,7 @@ class PageHeap {
   static size_t standard_arena();
   Run take(Locked& lock, const Want& want);
   void take_spares(const Locked&, const Want& want, uint32_t count, Spares* spares);
-  static Granule* begin(Granule* run, uint32_t granules, const Want& want);
+  static Granule* begin(Granule* run, const Want& want);
   void give(Span* span, bool clean, const Span* moved_to);
   Granule* end_use(Granule* head, uint32_t granules);
   bool empty_transfer_cache(const Locked&);
@@ -178,6 +178,7 @@ class PageHeap {
   Granule* find_unmapped(uint32_t granules);
   Granule* find_joined(Locked& lock, uint32_t granules);
   Granule* extend(Arena& arena, uint32_t granules, bool huge_pages);
+  Granule* extend_any(uint32_t granules, bool huge_pages);
   uint32_t offset_by_chance(uint32_t length, uint32_t granules);
 
   // gather.cpp

@@ -154,7 +154,7 @@ void PageHeap::purger_ended() {
 bool PageHeap::populate(Locked& lock, size_t bytes, bool huge_pages) {
   const uint32_t granules = static_cast<uint32_t>(granules_for(bytes));
   Granule* run = find_clean(granules);
-  for (uint32_t i = 0; run == nullptr && i < arena_count; ++i) run = extend(arenas[i], granules, huge_pages);
+  if (run == nullptr) run = extend_any(granules, huge_pages);
   if (run == nullptr) return false;
   const bool populated = [&] {
     const Unlocked unlocked(lock);

@@ -53,7 +53,7 @@ void carve(Slab* slab, uint32_t wanted) {
     set_bits_of(slab, slab->carved, count);
     set_carved(slab, slab->carved + count);
   }
-  page_heap.books.touched.fetch_add(count * block_size(slab->size_class), std::memory_order_relaxed);
+  page_heap.books.note_touched(count * block_size(slab->size_class));
 }
 
 bool in_one_granule(const void* a, const void* b) {
@@ -242,8 +242,7 @@ size_t SegregatedHeap::make_holes() {
       if (!free.has(number)) slab->bitmap[number / kWord] &= ~(uint64_t{1} << (number % kWord));
     }
     note_holes(slab);
-    page_heap.books.touched.fetch_sub((before - usable_of(slab)) * block_size(slab->size_class),
-                                      std::memory_order_relaxed);
+    page_heap.books.note_untouched((before - usable_of(slab)) * block_size(slab->size_class));
     total += purge_holes(slab, fresh);
   });
   return total;
