@@ -63,6 +63,7 @@ Run PageHeap::find_untouched(uint32_t granules, Use use, bool huge_pages) {
 // for what is to be. And only where it is addresses that are short, there is another arena: it has no more memory.
 Run PageHeap::find_exhausted(Locked& lock, const Want& want, uint32_t granules, bool huge_pages) {
   const size_t bytes = size_t{granules} * kGranule;
+  Unlocked::wait_for_others(lock);
   purge_all(lock);
   if (const Run run = find_untouched(granules, want.use, false); run.head != nullptr) return run;
   if (make_room(lock, bytes)) {

@@ -39,6 +39,8 @@ class Unlocked {
   static uint32_t count(const Locked&);
   // With the lock held: whether there are none but the calling thread's own, which a signal has interrupted.
   static bool none_of_others();
+  // Waits for those of other threads that there are now, without the lock: what they have set aside is free again then.
+  static void wait_for_others(Locked& held);
   // In the child of a fork there are none of others.
   static void forget_others();
 
@@ -46,6 +48,7 @@ class Unlocked {
   bool is_mine() const { return thread_ == __builtin_thread_pointer(); }
 
   void* const thread_;
+  const uint64_t number_;  // the first one's is 1
   Unlocked* next_;
 };
 

@@ -300,6 +300,7 @@ size_t PageHeap::count_dirty_runs(const Locked&) const {
 size_t PageHeap::trim(size_t of_slabs) {
   Locked lock;
   empty_transfer_cache(lock);
+  Unlocked::wait_for_others(lock);  // they may be giving back what has just been freed
   const size_t bytes = of_slabs + purge_all(lock);
   books.purged_total += of_slabs;
   for (uint32_t i = 0; i < arena_count; ++i) trim(arenas[i]);

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "consistency.h"
 #include "core/block.h"
@@ -55,6 +58,22 @@ TEST_F(CommitmentTest, NoDelayGivesBackAtOnce) {
   page_heap.give_span(run);
   EXPECT_EQ(page_heap.books.dirty, 0u);
   test::expect_consistent();
+}
+
+TEST_F(CommitmentTest, TrimWaitsForWhatOthersAreGivingBack) {
+  std::atomic<bool> begun{false};
+  std::atomic<bool> ended{false};
+  std::thread other([&] {
+    Locked lock;
+    const Unlocked unlocked(lock);
+    begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ended = true;
+  });
+  while (!begun) std::this_thread::yield();
+  page_heap.trim();
+  EXPECT_TRUE(ended);
+  other.join();
 }
 
 TEST_F(CommitmentTest, NegativeDelayKeepsEverything) {
