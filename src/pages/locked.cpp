@@ -1,10 +1,10 @@
 // The page heap's lock: see locked.h.
 #include "pages/locked.h"
 
-#include <climits>
 #include <linux/futex.h>
 
 #include <atomic>
+#include <climits>
 
 #include "os/system_call.h"
 
