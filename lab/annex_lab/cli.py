@@ -19,6 +19,7 @@ from annex_lab import allocators as known
 from annex_lab import cli_results, document, native, paths, programs, show
 from annex_lab.attacks import cli as attacks_cli
 from annex_lab.bench import Bench, Plan
+from annex_lab.give_back import cli as give_back_cli
 from annex_lab.journal import Journal
 from annex_lab.programs import inputs, own
 from annex_lab.programs.model import Context, Program
@@ -31,6 +32,7 @@ cli_results.register(app)
 sim_cli.register(app)
 figures_cli.register(app)
 attacks_cli.register(app)
+give_back_cli.register(app)
 console = Console(stderr=True)
 
 

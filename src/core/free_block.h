@@ -5,6 +5,7 @@
 // Synchronization: a free block belongs to whoever holds its list.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/plain_words.h"
@@ -20,6 +21,10 @@ using FreeWords = Policy::FreeWords;
 inline uint64_t word_of(const Block* block) { return FreeWords::word(block); }
 inline void set_word(Block* block, uint64_t word) { FreeWords::set_word(block, word); }
 inline Block* next_of(const Block* block) { return reinterpret_cast<Block*>(word_of(block)); }
+// Of its words as they were a moment ago.
+inline Block* next_in(const Block* block, const Block& words) {
+  return reinterpret_cast<Block*>(FreeWords::word(block, words));
+}
 inline void set_next(Block* block, Block* next) { set_word(block, reinterpret_cast<uintptr_t>(next)); }
 
 // `key` is its slab's.
@@ -28,8 +33,9 @@ inline bool is_marked(uint64_t key, const void* block) {
   return FreeWords::is_marked(key, static_cast<const Block*>(block));
 }
 
-// For the program: a block is no longer free.
+// For the program: a block is no longer free. First its list goes on without it (core/holes.h).
 inline void* unmarked(void* block) {
+  std::atomic_signal_fence(std::memory_order_release);
   FreeWords::clear(static_cast<Block*>(block));
   return block;
 }

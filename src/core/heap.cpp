@@ -4,18 +4,51 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "core/die.h"
 #include "core/holes.h"
+#include "os/all_threads.h"
+#include "os/clock.h"
+#include "os/options.h"
+#include "os/pages.h"
 #include "os/random.h"
 #include "pages/arena.h"
+#include "pages/commitment.h"
 #include "pages/page_heap.h"
 #include "policy/policy.h"
 
 namespace annex {
 
+namespace {
+
+// What a slab's record says of when holes were last looked for in it.
+namespace looked {
+constexpr uint16_t kSeenOnly = 0x8000;  // nobody has walked it, but so many were in use
+static_assert(kGranule / kMinAlignment + 1 < kSeenOnly);
+// So many blocks were in use.
+uint16_t now(const Slab* slab) { return static_cast<uint16_t>(used_of(slab) + 1); }
+}  // namespace looked
+
+// How often it is seen whether a round of tidying is due, in refills; how many slabs a refill then sees or walks; and
+// how many are walked in a round at most: some 5 ms of a second.
+constexpr uint64_t kRefillsToLook = 16;
+constexpr uint32_t kSeenAtOnce = 64;
+constexpr uint32_t kWalkedAtOnce = 4;
+constexpr uint32_t kWalkedInRound = 512;
+constexpr uint64_t kShortestRoundMs = 1000;
+
+// Of a page's blocks all are free with odds of e^-(blocks in use / pages of the slab), where chance decides which are.
+bool may_have_an_empty_page(const Slab* slab) {
+  return used_of(slab) < 5 * slab_granules(slab->size_class) * (kGranule / os::page_size());
+}
+
+}  // namespace
+
 Block* Heap::refill(SizeClass c) {
   ++refills;
+  if (in_round_ || refills.value() % kRefillsToLook == 0) [[unlikely]]
+    tidy();
   Slab* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
   if (slab == nullptr) return nullptr;
   return slab->free != nullptr ? take_list(slab) : carve(slab);
@@ -45,7 +78,10 @@ Slab* Heap::new_slab(SizeClass c) {
 // An empty slab that waits, made one of the class; nullptr where there is none of its length.
 Slab* Heap::take_cached(SizeClass c) {
   Slab* slab = cache_.pop(slab_granules(c));
-  if (slab != nullptr) remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
+  if (slab != nullptr) {
+    remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
+    slab->looked_at = 0;
+  }
   return slab;
 }
 
@@ -109,6 +145,7 @@ Block* link_by_chance(uint64_t key, char* first, size_t size, uint32_t count, bo
 // Fresh blocks, or those of a hole.
 Block* Heap::carve(Slab* slab) {
   if (slab->in_holes > 0) [[unlikely]] {
+    slab->looked_at = 0;
     const Blocks blocks = fill_hole(slab);
     return link(slab, blocks.first, blocks.count, false);
   }
@@ -130,15 +167,117 @@ Block* Heap::link(Slab* slab, uint32_t first, uint32_t count, bool zero) {
   return list;
 }
 
-size_t Heap::make_holes() {
+// What make(slab) gives back has not been touched.
+template <class Make>
+size_t Heap::make_holes_in(Slab* slab, Make make) {
+  const size_t before = usable_of(slab);
+  const size_t bytes = make(slab);
+  touched_.subtract((before - usable_of(slab)) * block_size(slab->size_class), granules_);
+  return bytes;
+}
+
+[[gnu::cold]] size_t Heap::make_holes(const os::Stop& stop) {
   size_t total = 0;
   life_.for_each_partial([&](Slab* slab) {
-    const size_t before = usable_of(slab);
-    total += annex::make_holes(slab);
-    touched_.subtract((before - usable_of(slab)) * block_size(slab->size_class), granules_);
+    total += make_holes_in(slab, annex::make_holes);
+    return !stop();
   });
   touched_.tell();
   return total;
+}
+
+[[gnu::cold]] void Heap::tidy() {
+  if (page_heap.books.dirty >= commitment::kDirtySlack) page_heap.purge_due_if_free(0);
+  if (!in_round_) {
+    const int64_t delay = os::options.purge_delay_ms;
+    if (delay < 0) return;
+    const uint64_t now = os::now_ms();
+    const uint64_t period = std::max(static_cast<uint64_t>(delay), kShortestRoundMs);
+    const uint64_t before = std::exchange(asked_ms_, now);
+    if (now - round_ms_ < period) return;
+    after_rest_ = before != 0 && now - before >= period;  // hardly anything was allocated since then
+    round_ms_ = now;
+    in_round_ = true;
+    walks_left_ = after_rest_ ? UINT32_MAX : kWalkedInRound;
+  }
+  uint32_t walks = kWalkedAtOnce;
+  for (uint32_t seen = 0; seen < kSeenAtOnce && walks > 0; ++seen) {
+    Slab* const slab = life_.next_in_turn();
+    if (slab == nullptr) {
+      in_round_ = false;
+      break;
+    }
+    const uint16_t now = looked::now(slab);
+    if (slab->looked_at == now || slab->free == nullptr || !may_have_an_empty_page(slab)) continue;
+    if ((after_rest_ || slab->looked_at == (now | looked::kSeenOnly)) && walks_left_ > 0) {
+      slab->looked_at = now;
+      --walks;
+      --walks_left_;
+      make_holes_in(slab, annex::make_holes);
+    } else {
+      slab->looked_at = now | looked::kSeenOnly;
+    }
+  }
+}
+
+// Whether to look for holes in the slab. Then slab->kept is the first of its free blocks.
+[[gnu::cold]] bool Heap::note_free_of(Slab* slab) {
+  slab->kept = nullptr;
+  if (slab->aside || slab->looked_at == looked::now(slab)) return false;  // most probably the same blocks as then
+  slab->kept = __atomic_load_n(&slab->free, __ATOMIC_RELAXED);
+  return true;
+}
+
+[[gnu::cold]] size_t Heap::make_holes_aside(const os::Stop& stop) {
+  // What is read before the barrier of a list's first block was right when it was read, unless the block has been
+  // handed out before: then it is not the first any more after the barrier.
+  struct {
+    bool wanted;
+    Block* first;
+    Block words;
+  } current[kClasses];
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    Slab* const slab = life_.current(c);
+    current[c].wanted = slab != nullptr && note_free_of(slab);
+    if (!current[c].wanted) continue;
+    current[c].first = __atomic_load_n(&list_of(c), __ATOMIC_RELAXED);
+    if (current[c].first != nullptr) current[c].words = *current[c].first;
+  }
+  life_.for_each_partial([&](Slab* slab) {
+    note_free_of(slab);
+    return true;
+  });
+  if (!os::barrier_in_all_threads()) return 0;
+  size_t total = 0;
+  const auto look_at = [&](Slab* slab, Ready ready) {
+    slab->looked_at = looked::now(slab);
+    total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready); });
+    return !stop();
+  };
+  bool goes_on = true;
+  for (SizeClass c = 0; c < kClasses && goes_on; ++c) {
+    const auto& [wanted, first, words] = current[c];
+    if (!wanted) continue;
+    Ready ready = {};
+    if (first != nullptr && __atomic_load_n(&list_of(c), __ATOMIC_RELAXED) == first)
+      ready = {first, next_in(first, words)};
+    if (ready.second == nullptr) ready = {};
+    if (life_.current(c)->kept != nullptr || ready.first != nullptr) goes_on = look_at(life_.current(c), ready);
+  }
+  if (goes_on)
+    life_.for_each_partial([&](Slab* slab) { return slab->kept == nullptr || slab->aside || look_at(slab, {}); });
+  touched_.tell();
+  return total;
+}
+
+[[gnu::cold]] void Heap::end_aside() {
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    if (Slab* const slab = life_.current(c)) annex::end_aside(slab, &list_of(c));
+  }
+  life_.for_each_partial([](Slab* slab) {
+    annex::end_aside(slab, nullptr);
+    return true;
+  });
 }
 
 // The countdown ends when a fair share is free again.

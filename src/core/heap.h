@@ -16,7 +16,8 @@
 // Synchronization: none. A heap has one holder at a time: the thread whose heap it is (its owner, as its slabs have
 // it), or, while no thread has it, whoever holds its inbox's lock (remote/inbox.h). The holder alone writes to the heap
 // and to the second line of its slabs' records; but a slab all of whose blocks wait in the inbox is anybody's to let go
-// of (reaped: remote/inbox.h).
+// of (reaped: remote/inbox.h). A heap can also be taken from an owner that sleeps (front/lease.h): what may then be
+// done to it says so below.
 //
 // From: Exgen-Malloc (one heap, one free list per slab, one layer of metadata); the lazily carved slabs are common to
 // several allocators.
@@ -32,6 +33,7 @@
 #include "core/slab_life.h"
 #include "core/slab_record.h"
 #include "core/touched_bytes.h"
+#include "os/lock.h"
 #include "pages/chance.h"
 #include "pages/page_heap.h"
 
@@ -84,9 +86,15 @@ class Heap {
 
   // Puts the lists back into their slabs and lets go of every empty slab.
   void flush();
-  // Gives back the pages of its slabs in which no block is in use (core/holes.h); the bytes. After flush().
-  size_t make_holes();
-  // Lets go of the runs that wait for its next slabs.
+  // Gives back the pages of its slabs in which no block is in use (core/holes.h), until it is to stop; the bytes. After
+  // flush().
+  size_t make_holes(const os::Stop& stop);
+  // The same in a heap that is taken from its owner; and what is to be done when the owner is back.
+  size_t make_holes_aside(const os::Stop& stop);
+  void end_aside();
+  // The same bit by bit, of slabs in which nothing has changed for ANNEX_PURGE_DELAY: on the owner's slow path.
+  void tidy();
+  // Lets go of the runs that wait for its next slabs. Also of a heap that is taken.
   void give_runs();
   // The same of those that cost memory, for any thread.
   void give_cached_runs();
@@ -112,6 +120,9 @@ class Heap {
     set_used(slab, usable_of(slab));
     return list;
   }
+  bool note_free_of(Slab* slab);
+  template <class Make>
+  size_t make_holes_in(Slab* slab, Make make);
   Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }
   Block* carve(Slab* slab);
   Block* link(Slab* slab, uint32_t first, uint32_t count, bool zero);
@@ -126,7 +137,15 @@ class Heap {
   TouchedBytes touched_;
   uint32_t granules_ = 0;  // of its slabs and its cache, those taken away included
   uint32_t remade_ = 0;    // slabs
-  Chance chance_;          // hardened build
+  // Of the rounds in which holes are looked for: when it was last seen whether one is due, and when the last one began;
+  // whether there is one now, and whether all slabs are old enough for it, as nothing was allocated for so long; how
+  // many slabs it may still walk.
+  uint64_t asked_ms_ = 0;
+  uint64_t round_ms_ = 0;
+  bool in_round_ = false;
+  bool after_rest_ = false;
+  uint32_t walks_left_ = 0;
+  Chance chance_;  // hardened build
   std::atomic<uint32_t> taken_away_{0};
 };
 

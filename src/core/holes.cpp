@@ -9,6 +9,7 @@
 #include "core/slab.h"
 #include "os/pages.h"
 #include "pages/arena.h"
+#include "pages/page_heap.h"
 
 namespace annex {
 
@@ -28,18 +29,34 @@ uint64_t pages_of_block(const Slab* slab, uint32_t number) {
   return pages_of(number * size, size);
 }
 
-BlockSet blocks_of_list(const Slab* slab, const char* start) {
+// Adds the blocks of a list, which `before` leads to; how many there are.
+uint32_t add_list(BlockSet* free, const Slab* slab, const char* start, const Block* before, const Block* block) {
   const size_t size = block_size(slab->size_class);
-  BlockSet free;
-  const Block* before = slab->free;
-  for (const Block* block = slab->free; block != nullptr; before = block, block = next_of(block)) {
+  uint32_t count = 0;
+  for (; block != nullptr; before = block, block = next_of(block)) {
     const size_t offset = static_cast<size_t>(reinterpret_cast<const char*>(block) - start);
     if (offset >= slab->carved * size || offset % size != 0) die(kWrittenAfterFree, before, slab);
-    if (free.has(static_cast<uint32_t>(offset / size))) die(kFreedTwice, block, slab);
-    free.add(static_cast<uint32_t>(offset / size));
+    if (free->has(static_cast<uint32_t>(offset / size))) die(kFreedTwice, block, slab);
+    free->add(static_cast<uint32_t>(offset / size));
+    ++count;
   }
-  return free;
+  return count;
 }
+
+// A list of those blocks, in order of address.
+Block* link(const Slab* slab, char* start, const BlockSet& free) {
+  Block* list = nullptr;
+  for (uint32_t number = slab->carved; number-- > 0;) {
+    if (!free.has(number)) continue;
+    Block* const block = reinterpret_cast<Block*>(start + number * block_size(slab->size_class));
+    set_next(block, list);
+    list = block;
+  }
+  return list;
+}
+
+// Every free of its blocks takes the slow path.
+void end_fast_path(Slab* slab) { __atomic_store_n(&slab->limit, 0, __ATOMIC_RELAXED); }
 
 void set_holes(Slab* slab, uint64_t holes) { __atomic_store_n(&slab->holes, holes, __ATOMIC_RELAXED); }
 
@@ -70,6 +87,7 @@ uint64_t plan_holes(Slab* slab, BlockSet* free) {
 
 size_t purge_holes(Slab* slab, uint64_t fresh) {
   char* const start = start_of(slab);
+  page_heap.end_huge_pages(slab, slab_granules(slab->size_class));
   size_t total = 0;
   while (fresh != 0) {  // each row of pages
     const int first = std::countr_zero(fresh);
@@ -84,18 +102,48 @@ size_t purge_holes(Slab* slab, uint64_t fresh) {
 size_t make_holes(Slab* slab) {
   if (slab->free == nullptr) return 0;
   char* const start = start_of(slab);
-  BlockSet free = blocks_of_list(slab, start);
+  BlockSet free;
+  add_list(&free, slab, start, slab->free, slab->free);
   const uint64_t fresh = plan_holes(slab, &free);
   if (fresh == 0) return 0;
-  slab->free = nullptr;
-  for (uint32_t number = slab->carved; number-- > 0;) {
-    if (!free.has(number)) continue;
-    Block* const block = reinterpret_cast<Block*>(start + number * block_size(slab->size_class));
-    set_next(block, slab->free);
-    slab->free = block;
-  }
-  __atomic_store_n(&slab->limit, 0, __ATOMIC_RELAXED);
+  slab->free = link(slab, start, free);
+  end_fast_path(slab);
   return purge_holes(slab, fresh);
+}
+
+size_t make_holes_aside(Slab* slab, Ready ready) {
+  char* const start = start_of(slab);
+  BlockSet free;
+  Block* first = slab->kept;
+  add_list(&free, slab, start, first, first);
+  const uint32_t from_ready = add_list(&free, slab, start, ready.first, ready.second);
+  const uint64_t fresh = plan_holes(slab, &free);
+  if (fresh == 0) return 0;
+  slab->kept = link(slab, start, free);
+  slab->ready = ready.first;
+  slab->from_ready = static_cast<uint16_t>(from_ready);
+  slab->aside = true;
+  // Where it is another one by now, the step that might come has come.
+  __atomic_compare_exchange_n(&slab->free, &first, nullptr, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  end_fast_path(slab);
+  return purge_holes(slab, fresh);
+}
+
+void end_aside(Slab* slab, Block** list) {
+  if (!slab->aside) return;
+  slab->aside = false;
+  if (Block* const freed = slab->free) {
+    set_next(freed, slab->kept);
+  } else {
+    slab->free = slab->kept;
+  }
+  if (slab->ready == nullptr) return;
+  if (*list == slab->ready) {
+    set_next(*list, nullptr);
+  } else {
+    *list = nullptr;
+  }
+  set_used(slab, used_of(slab) - slab->from_ready);
 }
 
 Blocks fill_hole(Slab* slab) {

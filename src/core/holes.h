@@ -24,7 +24,26 @@ bool in_hole(const Slab* slab, size_t offset);
 // others alone, in order of address. The bytes. Ends the process where the list has been written to.
 size_t make_holes(Slab* slab);
 
-// The same in two steps, for a slab whose free blocks are kept in another way. First, which of its blocks can be had.
+// The same while its owner sleeps, for whoever has taken the heap from it (core/heap.h). The owner may have been put to
+// sleep anywhere in its fast paths, so that one last step of it may still come, whenever it wakes:
+//
+//   the first block of the list that is `ready` is handed out: nothing is done to that block
+//   a block is freed: it becomes the first of slab->free, and leads to what was the first when the owner looked
+//
+// What was the first of each list is said from before all threads passed a barrier: slab->kept for the second.
+// So neither list is used again as it is: what lies in no hole is kept apart, and the slab is aside until the owner has
+// come back, who sees whether there was such a step. `ready` has no blocks where the slab is not current, or its list
+// is left alone. Nothing is counted: slab->countdown is the owner's.
+struct Ready {
+  Block* first;
+  Block* second;
+};
+size_t make_holes_aside(Slab* slab, Ready ready);
+// The owner has come back: takes what is in no hole back, as blocks of the slab. `list`: the heap's of its class.
+void end_aside(Slab* slab, Block** list);
+
+// make_holes() in two steps, for a slab whose free blocks are kept in another way. First, which of its blocks can be
+// had.
 class BlockSet {
  public:
   bool has(uint32_t number) const { return (words_[number / 64] >> (number % 64) & 1) != 0; }

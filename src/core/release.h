@@ -5,6 +5,7 @@
 // granule and the key that were looked at.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,11 +14,11 @@
 
 namespace annex {
 
-// `start` is primary.start, or kNowhere. is_own(key): whether the slab with that key is the caller's. heap(): its heap,
-// for the moment when enough blocks have come back.
-template <void slow(void*), void elsewhere(void*), class IsOwn, class Foreign, class HeapOf>
+// `start` is primary.start, or kNowhere. is_own(key): whether the slab with that key is the caller's. settle(slab): of
+// its heap, at the moment when enough blocks have come back.
+template <void slow(void*), void elsewhere(void*), class IsOwn, class Foreign, class Settle>
 [[gnu::always_inline]] inline void release_within(uintptr_t start, void* address, IsOwn is_own, Foreign foreign,
-                                                  HeapOf heap) {
+                                                  Settle settle) {
   const size_t index = (reinterpret_cast<uintptr_t>(address) - start) >> kGranuleShift;
   if (index >= primary_granules()) [[unlikely]]
     return elsewhere(address);
@@ -32,9 +33,10 @@ template <void slow(void*), void elsewhere(void*), class IsOwn, class Foreign, c
     return slow(address);
   set_next(block, slab->free);
   mark_free(key, block);
+  std::atomic_signal_fence(std::memory_order_release);  // who takes the heap may stop it here (core/holes.h)
   slab->free = block;
   if (--slab->countdown == 0) [[unlikely]]
-    heap()->settle(slab, slab->used_after);
+    settle(slab);
 }
 
 }  // namespace annex

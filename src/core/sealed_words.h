@@ -21,10 +21,12 @@
 namespace annex {
 
 struct SealedWords {
-  static uint64_t word(const Block* block) {
+  static uint64_t word(const Block* block) { return word(block, *block); }
+  // The same of a block's words as they were a moment ago.
+  static uint64_t word(const Block* block, const Block& words) {
     const uint64_t seal = seal_of(block);
-    const uint64_t word = reinterpret_cast<uintptr_t>(block->next) ^ seal;
-    if (block->mark != voucher(word, seal)) [[unlikely]]
+    const uint64_t word = reinterpret_cast<uintptr_t>(words.next) ^ seal;
+    if (words.mark != voucher(word, seal)) [[unlikely]]
       die_at(kWrittenAfterFree, block);
     return word;
   }

@@ -31,6 +31,7 @@ void begin(Slab* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh
   slab->takes = 0;
   slab->holes = 0;
   slab->in_holes = 0;
+  slab->aside = false;
 }
 
 Slab* make(Granule* run, SizeClass c, Owner owner, bool clean) {

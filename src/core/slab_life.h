@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #include "core/slab.h"
 #include "core/slab_record.h"
@@ -34,7 +35,7 @@ class SlabLife {
       candidate = make(c);
       if (candidate == nullptr) return nullptr;
     } else {
-      partial_[c].remove(candidate);
+      remove(candidate);
     }
     if (slab != nullptr) retire(slab);
     candidate->state = SlabState::kCurrent;
@@ -46,19 +47,34 @@ class SlabLife {
   [[gnu::always_inline]] bool came_back(Slab* slab, uint32_t used) {
     if (slab->state == SlabState::kCurrent) return false;  // perhaps empty, but about to be allocated from
     if (used == 0) {
-      if (slab->state == SlabState::kPartial) partial_[slab->size_class].remove(slab);
+      if (slab->state == SlabState::kPartial) remove(slab);
       return true;
     }
     if (slab->state == SlabState::kFull) partial_[slab->size_class].push_front(slab);
     return false;
   }
 
-  // Calls act(slab) for each partial slab, which must stay in its list.
+  // Calls act(slab) for each partial slab, which must stay in its list, until it returns false.
   template <class Act>
   void for_each_partial(Act act) const {
     for (const SlabList& list : partial_) {
-      for (Slab* slab = list.first(); slab != nullptr; slab = slab->next) act(slab);
+      for (Slab* slab = list.first(); slab != nullptr; slab = slab->next) {
+        if (!act(slab)) return;
+      }
     }
+  }
+
+  // The partial slabs one after the other, whatever happens to them in between; nullptr after the last, and then from
+  // the first on. Those that become partial meanwhile may be left out.
+  Slab* next_in_turn() {
+    while (turn_ == nullptr) {
+      if (turn_class_ == kClasses) {
+        turn_class_ = 0;
+        return nullptr;
+      }
+      turn_ = partial_[turn_class_++].first();
+    }
+    return std::exchange(turn_, turn_->next);
   }
 
   Slab* current(SizeClass c) const { return current_[c]; }
@@ -75,6 +91,11 @@ class SlabLife {
   }
 
  private:
+  void remove(Slab* slab) {
+    if (slab == turn_) turn_ = slab->next;
+    partial_[slab->size_class].remove(slab);
+  }
+
   // A current slab with nothing left to give makes room for another.
   void retire(Slab* slab) {
     if (has_more(slab)) {
@@ -88,6 +109,8 @@ class SlabLife {
 
   Slab* current_[kClasses] = {};
   SlabList partial_[kClasses];  // slabs with freed blocks first, those with only uncarved ones last
+  Slab* turn_ = nullptr;        // whose turn it is, of the class before this one
+  uint32_t turn_class_ = 0;
 };
 
 }  // namespace annex

@@ -52,7 +52,10 @@ struct Slab : Granule {
   Heap* owner;            // constant while the slab has blocks in use; any thread reads it
   uint64_t remote_batch;  // the batch of blocks freed by other threads (remote/batch.h); atomic, written by any thread
   Slab* inbox_next;       // next in the owner's inbox, of whoever has it there
-  char* start;            // offload flavour: its first block; constant while the slab has blocks in use
+  union {
+    char* start;   // offload flavour: its first block; constant while the slab has blocks in use
+    Block* ready;  // the others, while it is aside: the first block of the list that was ready, which stays there
+  };
 
   alignas(64) Block* free;  // blocks of the slab freed since the heap last took the list; flavours with linked lists
   // Blocks in use. With linked lists, cut in two so that free() needs one countdown to see all events:
@@ -66,18 +69,27 @@ struct Slab : Granule {
   uint16_t used_after;  // blocks in use when the countdown ends
   uint16_t carved;      // blocks made so far, from the slab's start; written atomically, read by any thread
   SlabState state;
-  bool fresh;           // the slab's uncarved part has never been touched
-  uint16_t takes;       // how often the heap has taken a long list of the slab's (core/list_order.h), modulo 2^16
-  uint16_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
-  uint16_t in_holes;    // of the blocks made: free, and in no list, as a part of them lies in a hole
+  bool fresh;      // the slab's uncarved part has never been touched
+  uint16_t takes;  // how often the heap has taken a long list of the slab's (core/list_order.h), modulo 2^16
+  union {
+    uint16_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
+    uint16_t from_ready;  // the others, while it is aside: how many blocks were taken behind `ready`
+  };
+  uint16_t in_holes;  // of the blocks made: free, and in no list, as a part of them lies in a hole
+  bool aside;         // holes were made while its owner slept, which has not seen them (core/holes.h)
   // Pages that were given back while the slab was in use, from its first page on (core/holes.h); written atomically,
   // read by any thread.
   uint64_t holes;
   Slab* next;  // in a list of slabs: partial ones (core/slab.h), or those that wait (core/run_cache.h)
   Slab* previous;
-  // Offload flavour, constant while the slab has blocks in use:
-  support::SegregatedHeap* support_heap;  // whose it is
-  uint64_t* bitmap;                       // of its free blocks (support/side_tables.h)
+  union {
+    support::SegregatedHeap* support_heap;  // offload flavour: whose it is; constant while the slab has blocks in use
+    Block* kept;  // the others, while their owner sleeps: free blocks (core/holes.h: make_holes_aside)
+  };
+  union {
+    uint64_t* bitmap;    // offload flavour: of its free blocks (support/side_tables.h); constant like the heap
+    uint16_t looked_at;  // the others: when somebody last looked for holes (core/heap.cpp: Looked)
+  };
 };
 static_assert(sizeof(Slab) == sizeof(Granule));
 

@@ -7,6 +7,7 @@
 #include "os/pages.h"
 #include "pages/arena.h"
 #include "pages/page_heap.h"
+#include "pages/purger.h"
 
 namespace annex {
 
@@ -36,11 +37,16 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
   return run.clean ? block : unmarked(block);
 }
 
-void free_span(Span* span) { page_heap.give_span(span); }
+void free_span(Span* span) {
+  page_heap.give_span(span);
+  wake_purger();
+}
 
 bool resize_span_in_place(Span* span, size_t bytes) {
   const size_t usable = round_to_pages(bytes);
-  return granules_for(usable) <= kLongestRun && page_heap.resize(span, usable);
+  const bool resized = granules_for(usable) <= kLongestRun && page_heap.resize(span, usable);
+  wake_purger();
+  return resized;
 }
 
 void* move_span(Span* from, size_t bytes) {

@@ -38,10 +38,10 @@ void prepare() {
   os::enable_memory_tags();
 }
 
-// The thread's; nullptr where it has no heap.
+// The thread's; nullptr where it has no heap. It stays the thread's while the heap is taken (lease.h).
 [[gnu::always_inline]] inline Quarantine* quarantine() {
-  if (thread_heap == &no_heap) return nullptr;
-  Quarantine& held = thread_heap->held;
+  if (own_heap == &no_heap) return nullptr;
+  Quarantine& held = own_heap->held;
   if (!held.has_started()) held.start();
   return &held;
 }
@@ -87,7 +87,7 @@ size_t zeroed_of(size_t bytes) {
   void* block = Shared::allocate(block_size(c));
   if (block == nullptr) [[unlikely]] {
     // What waits may be as much as is wanted.
-    if (thread_heap != &no_heap) thread_heap->held.flush();
+    if (own_heap != &no_heap) own_heap->held.flush();
     if (let_go_of_spans()) block = Shared::allocate(block_size(c));
   }
   return block == nullptr ? nullptr : hand_out(block, state_of(block), c, bytes);
@@ -248,7 +248,7 @@ bool Hardened::refit(void* block, size_t bytes) {
 }
 
 size_t Hardened::give_back(bool holes) {
-  if (thread_heap != &no_heap) thread_heap->held.flush();
+  if (own_heap != &no_heap) own_heap->held.flush();
   let_go_of_spans();
   const size_t bytes = Shared::give_back(holes);
   purge_states();

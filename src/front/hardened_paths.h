@@ -3,6 +3,7 @@
 // is.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -71,9 +72,10 @@ void leave(void* block);
   if (owner_in(key) != thread_number) return Shared::release_foreign(block, slab, key);
   set_next(block, slab->free);
   mark_free(key, block);
+  std::atomic_signal_fence(std::memory_order_release);  // as in core/release.h
   slab->free = block;
   if (--slab->countdown == 0) [[unlikely]]
-    thread_heap->settle(slab, slab->used_after);
+    Shared::settle(slab);
 }
 
 // All zeros, and no longer in use: into the quarantine, also that of a thread that has none yet.

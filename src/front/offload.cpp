@@ -49,12 +49,20 @@ void leave_client(Client* client) {
 
 constinit ThreadExit<Client, leave_client> thread_exit;
 
+// For the purger. There may always be more the next time: frees alone don't wake it.
+bool sweep_idle_heaps(bool (*stop)()) {
+  page_heap.note_purged(support_core.sweep_idle_heaps(stop));
+  return false;
+}
+
 // Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted: then what
 // the thread allocates is the orphans'.
 bool start_thread() {
   if (thread_ends || !page_heap.set_up() || !thread_exit.has_key()) return false;
   Client* client = support_core.open();
   if (client == nullptr) return false;
+  sweep_idle.store(sweep_idle_heaps, std::memory_order_relaxed);
+  page_heap.books.has_thread_heaps.store(true, std::memory_order_relaxed);
   thread_magazines = client;
   return thread_exit.watch(client);
 }
@@ -286,6 +294,7 @@ struct WithSupportCore {
 
   static size_t give_back(bool holes) {
     if (Client* client = own_client()) support::empty(client);
+    support::absorb_everything();  // what other threads have freed, and no support thread has got to yet
     return page_heap.trim(support_core.flush_heaps(holes));
   }
 

@@ -12,7 +12,7 @@
 // way (shared.h), for which nothing is found to be the support core's: no address is mapped, no request small enough.
 // Which way, is decided before the process makes its first arena.
 //
-// Thread-local storage: 20 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 28 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 #include "core/span.h"
 #include "front/request.h"
 #include "front/thread_exit.h"
+#include "os/all_threads.h"
 #include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
@@ -22,6 +23,7 @@ namespace annex::front {
 constinit ThreadHeap no_heap;
 constinit thread_local ThreadHeap* thread_heap = &no_heap;
 constinit thread_local uint16_t thread_number = kNoNumber;
+constinit thread_local ThreadHeap* own_heap = &no_heap;
 
 namespace {
 
@@ -78,6 +80,41 @@ struct ToHeaps {
 
 // --- a thread's heap ------------------------------------------------------------------------------------------------
 
+uint16_t number_of(const ThreadHeap* heap) { return heap->number != kNumberOfTheRest ? heap->number : kNoNumber; }
+
+// The thread's heap has been taken, and it wants it back.
+[[gnu::cold, gnu::noinline]] void come_back() {
+  ThreadHeap* const heap = own_heap;
+  {
+    os::Guard guard(heap->inbox.lock);
+    if (heap->lease.come_back(heap, number_of(heap))) heap->end_aside();
+  }
+  wake_purger();
+}
+
+// A slow path of the thread's: while it lasts, nobody takes its heap. no_heap where it has none.
+class OwnHeap {
+ public:
+  OwnHeap() : heap_(own_heap_now()) {
+    while (heap_ == &no_heap ? own_heap != &no_heap : !heap_->lease.enter(heap_, thread_heap)) [[unlikely]] {
+        come_back();
+        heap_ = own_heap_now();
+      }
+  }
+  ~OwnHeap() {
+    if (*this) heap_->lease.leave();
+  }
+  OwnHeap(const OwnHeap&) = delete;
+  OwnHeap& operator=(const OwnHeap&) = delete;
+
+  explicit operator bool() const { return heap_ != &no_heap; }
+  ThreadHeap* get() const { return heap_; }
+  ThreadHeap* operator->() const { return heap_; }
+
+ private:
+  ThreadHeap* heap_;
+};
+
 ThreadHeap* new_heap() {
   if (!first_heap_used) {
     first_heap_used = true;
@@ -98,17 +135,10 @@ ThreadHeap* new_heap() {
   return heap;
 }
 
-// For the purger: what waits in the caches of heaps that nobody has allocated from since it last looked goes back.
-void take_from_idle_heaps() {
-  ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
-  for (; heap != nullptr; heap = heap->next_of_all) {
-    const uint64_t refills = heap->refills.value();
-    if (refills == heap->refills_seen) heap->give_cached_runs();
-    heap->refills_seen = refills;
-  }
-}
+bool sweep_idle_heaps(bool (*stop)());
 
 ThreadHeap* take_pooled() {
+  page_heap.books.has_thread_heaps.store(true, std::memory_order_relaxed);
   os::Guard guard(pool_lock);
   if (ThreadHeap* heap = pool.warm) {
     --pool.warm_heaps;
@@ -125,7 +155,7 @@ ThreadHeap* take_pooled() {
   if (os::this_thread_forks()) os::fork.hold(heap->inbox.lock);
   heap->next_of_all = all_heaps;
   __atomic_store_n(&all_heaps, heap, __ATOMIC_RELEASE);
-  take_from_idle.store(take_from_idle_heaps, std::memory_order_relaxed);
+  sweep_idle.store(sweep_idle_heaps, std::memory_order_relaxed);
   return heap;
 }
 
@@ -158,28 +188,63 @@ void put_heap(ThreadHeap* heap) {
   first = heap;
 }
 
-// What the heaps in the pool keep free goes back to the page heap, and holes to the system (their bytes): they are warm
-// no more, and what has come since then to those that weren't goes too.
-size_t flush_pool(bool makes_holes) {
-  os::Guard guard(pool_lock);
-  size_t holes = 0;
-  while (ThreadHeap* heap = pool.warm) {
-    --pool.warm_heaps;
-    pool.warm = heap->next_pooled;
-    heap->next_pooled = std::exchange(pool.cold, heap);
-  }
-  for (ThreadHeap* heap = pool.cold; heap != nullptr; heap = heap->next_pooled) {
-    os::Guard holder(heap->inbox.lock);
+// What a heap keeps free that no thread uses goes back to the page heap, and holes to the system (their bytes): one in
+// the pool, or a thread's that does nothing with it now, which is then taken. Of the latter not what lies in its
+// outbox, its inbox or its quarantine, nor the first block of each list that is ready. Until stop(), or until another
+// thread waits for the heap. False where it can't be had.
+[[gnu::cold]] bool give_back_of(ThreadHeap* heap, size_t* holes, bool (*stop)()) {
+  os::Guard guard(heap->inbox.lock);
+  const os::Stop until{&heap->inbox.lock, stop};
+  if (heap->inbox.is_pooled()) {
     heap->flush();
-    if (makes_holes) holes += heap->make_holes();
+    *holes += heap->make_holes(until);
+    return true;
   }
-  return holes;
+  if (heap->lease.is_taken()) return true;
+  const os::UnseenBySanitizer unseen;
+  if (!heap->lease.take(heap, number_of(heap), &no_heap, kNoNumber, os::thread_exists, os::barrier_in_all_threads))
+    return false;
+  *holes += heap->make_holes_aside(until);
+  heap->give_runs();
+  return true;
+}
+
+// A heap is as good as idle where no more slow paths than half of this have been taken since the purger last looked: a
+// thread that does a little each second keeps as much as one that does nothing.
+constexpr uint64_t kIdle = 512;
+
+// Whether a heap is idle, and has not been swept since something happened to it.
+[[gnu::cold]] bool wants_to_be_swept(ThreadHeap* heap) {
+  const uint64_t now = heap->activity();
+  if (heap->swept && now == heap->seen) return false;
+  heap->swept = now - heap->seen <= kIdle;
+  heap->seen = now;
+  return heap->swept;
+}
+
+// For the purger: gives back what heaps keep that are idle. False where there may be more to do the next time.
+[[gnu::cold]] bool sweep_idle_heaps(bool (*stop)()) {
+  size_t holes = 0;
+  bool all = true;
+  ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr && !stop(); heap = heap->next_of_all) {
+    if (wants_to_be_swept(heap)) heap->swept = give_back_of(heap, &holes, stop) || !heap->lease.has_thread();
+    all = all && heap->swept;
+  }
+  page_heap.note_purged(holes);
+  return all;
 }
 
 // The thread has no heap of its own any more. In this order: what is held back goes the way of all that the thread
 // frees, for which it needs its heap, and may fill the outbox; and that of a heap in the pool is empty.
 void leave_heap(ThreadHeap* heap) {
   heap->held.flush();
+  {
+    const OwnHeap self;
+    os::Guard guard(heap->inbox.lock);
+    heap->lease.end();
+  }
+  own_heap = &no_heap;
   thread_heap = &no_heap;
   thread_number = kNoNumber;
   heap->outbox.flush(ToHeaps{});
@@ -191,8 +256,14 @@ constinit ThreadExit<ThreadHeap, leave_heap> thread_exit;
 // The heap becomes the thread's own. False where nobody would put it back when the thread ends: it is in the pool
 // again.
 bool enter_heap(ThreadHeap* heap) {
+  own_heap = heap;
+  thread_number = number_of(heap);
   thread_heap = heap;
-  thread_number = heap->number != kNumberOfTheRest ? heap->number : kNoNumber;
+  {
+    os::Guard guard(heap->inbox.lock);
+    heap->lease.begin(&thread_heap, &thread_number, os::thread_id());
+  }
+  wake_purger();
   return thread_exit.watch(heap);
 }
 
@@ -224,19 +295,36 @@ void* allocate_from_the_pool(SizeClass c) {
   return block;
 }
 
-// A block of another thread's heap.
+// A block of another thread's heap, or of the thread's own, as long as it has been taken.
 [[gnu::noinline]] void release_remote(Slab* slab, Block* block) {
+  if (const OwnHeap self; self && slab->owner == self.get()) return self->put_back(slab, block);
   mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
-  if (thread_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
-  thread_heap->outbox.add(slab, block, ToHeaps{});
+  if (own_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
+  own_heap->outbox.add(slab, block, ToHeaps{});
 }
 
 [[gnu::noinline]] void* allocate_small(SizeClass c) {
-  const bool has_heap = thread_heap != &no_heap || start_thread();
-  void* block = has_heap ? allocate_from(thread_heap, c) : allocate_from_the_pool(c);
+  void* block;
+  if (own_heap != &no_heap || start_thread()) {
+    const OwnHeap self;
+    block = allocate_from(self.get(), c);
+  } else {
+    block = allocate_from_the_pool(c);
+  }
   start_wanted_purger();
   return block;
+}
+
+// What the fast path would have found, if it weren't for the class or the heap; nullptr where that is nothing.
+void* allocate_at_hand(SizeClass c) {
+  const OwnHeap self;
+  Block** const list = &self->free[c];
+  if (*list != nullptr) return pop(list);
+  Block* const block = self->take_freed(c);  // nullptr of no_heap, to which nobody may write
+  if (block == nullptr) return nullptr;
+  *list = next_of(block);
+  return unmarked(block);
 }
 
 }  // namespace
@@ -246,12 +334,8 @@ void* Shared::allocate_slow(size_t bytes) noexcept {
     return allocate_large(bytes, kMinAlignment);
   const SizeClass c = class_of(bytes);
   Policy::MallocSteps::drop(c);
-  Block** const list = &thread_heap->free[c];
-  if (*list != nullptr) return pop(list);
-  Block* const block = thread_heap->take_freed(c);  // nullptr of no_heap, to which nobody may write
-  if (block == nullptr) return allocate_small(c);
-  *list = next_of(block);
-  return unmarked(block);
+  void* const block = allocate_at_hand(c);
+  return block != nullptr ? block : allocate_small(c);
 }
 
 void* Shared::allocate_zeroed(size_t bytes) {
@@ -271,32 +355,47 @@ void Shared::release_slow(void* address) noexcept {
   if (Span* span = as_span(head)) return free_span(span);
   Slab* const slab = static_cast<Slab*>(head);
   Block* const block = static_cast<Block*>(address);
-  if (slab->owner != thread_heap) return release_remote(slab, block);
-  thread_heap->put_back(slab, block);
+  if (slab->owner != own_heap) return release_remote(slab, block);
+  const OwnHeap self;
+  self->put_back(slab, block);
 }
 
-// In reach, and not known to be the thread's own by the granule's key. A thread without a heap has no open batch
-// (no_heap).
+void Shared::settle(Slab* slab) noexcept {
+  const OwnHeap self;
+  self->settle(slab, slab->used_after);
+}
+
+// In reach, and not known to be the thread's own by the granule's key: its heap may have been taken. A thread without a
+// heap has no open batch (no_heap).
 void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
   Block* const block = static_cast<Block*>(address);
   if (!block_starts_at(slab, reinterpret_cast<uintptr_t>(address) % kGranule) || is_marked(key, block)) [[unlikely]]
     return release_slow(address);
-  if (!thread_heap->outbox.add_to_open(slab, block)) [[unlikely]]
-    return slab->owner == thread_heap ? release_slow(address) : release_remote(slab, block);
+  ThreadHeap* const heap = own_heap_now();
+  if (!heap->outbox.add_to_open(slab, block)) [[unlikely]]
+    return slab->owner == heap ? release_slow(address) : release_remote(slab, block);
   mark_free(key, block);
 }
 
-size_t Shared::give_back(bool holes) {
+[[gnu::cold]] size_t Shared::give_back(bool holes) {
   size_t bytes = 0;
-  if (ThreadHeap* heap = thread_heap; heap != &no_heap) {
-    heap->outbox.flush(ToHeaps{});
-    heap->inbox.take_in(Receiver{heap});
-    heap->flush();
-    if (holes) bytes += heap->make_holes();
+  if (const OwnHeap self; self) {
+    self->outbox.flush(ToHeaps{});
+    self->inbox.take_in(Receiver{self.get()});
+    self->flush();
+    if (holes) bytes += self->make_holes({});
   }
-  bytes += flush_pool(holes);
+  if (holes) os::can_have_barriers();
   ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
-  for (; heap != nullptr; heap = heap->next_of_all) heap->give_cached_runs();
+  for (; heap != nullptr; heap = heap->next_of_all) {
+    if (heap == own_heap) continue;
+    if (holes) {
+      give_back_of(heap, &bytes, nullptr);
+    } else if (os::Guard guard(heap->inbox.lock); heap->inbox.is_pooled()) {
+      heap->flush();
+    }
+    heap->give_cached_runs();
+  }
   return page_heap.trim(bytes);
 }
 
@@ -332,6 +431,18 @@ void Shared::hold_locks_for_fork() {
   // The search for locks that are the thread's already, and a pass that had to do without one, come here without it.
   ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
   for (; heap != nullptr; heap = heap->next_of_all) os::fork.hold(heap->inbox.lock);
+}
+
+[[gnu::cold]] void Shared::after_fork_in_child() {
+  ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
+  for (; heap != nullptr; heap = heap->next_of_all) {
+    if (heap == own_heap) {
+      heap->lease.note_thread(os::thread_id());
+    } else {
+      heap->lease.end();
+    }
+  }
+  page_heap.books.has_thread_heaps.store(false, std::memory_order_relaxed);  // until another thread gets one
 }
 
 }  // namespace annex::front

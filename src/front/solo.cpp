@@ -142,7 +142,7 @@ void Solo::release_slow(void* address) noexcept {
 size_t Solo::give_back(bool holes) {
   if (!is_alone()) return Shared::give_back(holes);
   alone.heap->flush();
-  return page_heap.trim(holes ? alone.heap->make_holes() : 0);
+  return page_heap.trim(holes ? alone.heap->make_holes({}) : 0);
 }
 
 void Solo::start() {

@@ -52,7 +52,8 @@ template <void* slow(size_t)>
 template <void elsewhere(void*)>
 [[gnu::always_inline]] inline void Solo::release(void* address) noexcept {
   release_within<release_slow, elsewhere>(
-      alone.start, address, [](uint64_t) { return true; }, [](Slab*, uint64_t) {}, [] { return alone.heap; });
+      alone.start, address, [](uint64_t) { return true; }, [](Slab*, uint64_t) {},
+      [](Slab* slab) { alone.heap->settle(slab, slab->used_after); });
 }
 
 }  // namespace annex::front

@@ -18,6 +18,7 @@
 namespace annex::os {
 
 constinit std::atomic<long> helpers_process{0};
+constinit std::atomic<bool> HelperThread::ruled_out_{false};
 
 namespace {
 
@@ -27,7 +28,6 @@ constexpr uint64_t kCompareMs = 50;
 constinit Lock helpers_lock;
 constinit HelperThread* helpers = nullptr;     // every one that was ever started; under the lock
 constinit std::atomic<uint32_t> suspended{0};  // how many NoHelpers there are
-constinit std::atomic<bool> forbidden{false};  // no helper thread any more, ever
 
 bool in_own_process() { return helpers_process.load(std::memory_order_relaxed) == system_call(SYS_getpid); }
 
@@ -82,8 +82,6 @@ void HelperThread::add_to_list() {
   helpers = this;
 }
 
-bool HelperThread::ruled_out() { return forbidden.load(std::memory_order_relaxed); }
-
 bool HelperThread::start(const char* name, Body* body, void* argument) {
   if (suspended.load() != 0 || ruled_out() || !in_own_process()) return false;
   ErrnoKept errno_kept;
@@ -96,7 +94,7 @@ bool HelperThread::start(const char* name, Body* body, void* argument) {
     body_ = body;
     argument_ = argument;
     maker_ = system_call(SYS_gettid);
-    end_asked_.store(0, std::memory_order_relaxed);
+    signals_.store(0, std::memory_order_relaxed);
     started = made_ = make();
   }
   helpers_lock.unlock();
@@ -123,13 +121,20 @@ bool HelperThread::must_end() {
   Privileges makers = privileges_of(maker_);
   if (!makers.known) makers = privileges_of(maker_ = helpers_process.load(std::memory_order_relaxed));
   if (mine == makers) return false;
-  if (makers.known && mine.filters != makers.filters) forbidden.store(true, std::memory_order_relaxed);
+  if (makers.known && mine.filters != makers.filters) HelperThread::ruled_out_.store(true, std::memory_order_relaxed);
   return true;
 }
 
-void HelperThread::sleep_ms(long milliseconds) {
+void HelperThread::sleep_ms(long milliseconds, uint32_t seen) {
+  if ((seen & kEnd) != 0) return;
   struct timespec time = {milliseconds / 1000, (milliseconds % 1000) * 1000000};
-  system_call(SYS_futex, reinterpret_cast<long>(&end_asked_), FUTEX_WAIT_PRIVATE, 0, reinterpret_cast<long>(&time));
+  system_call(SYS_futex, reinterpret_cast<long>(&signals_), FUTEX_WAIT_PRIVATE, seen,
+              milliseconds < 0 ? 0 : reinterpret_cast<long>(&time));
+}
+
+void HelperThread::wake() {
+  signals_.fetch_add(kWoken, std::memory_order_seq_cst);
+  system_call(SYS_futex, reinterpret_cast<long>(&signals_), FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 // --- all of them ----------------------------------------------------------------------------------------------------
@@ -166,9 +171,8 @@ NoHelpers::NoHelpers() : active_(in_own_process()) {
   {
     Guard guard(helpers_lock);
     for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
-      thread->end_asked_.store(1, std::memory_order_relaxed);
-      if (thread->made_)
-        system_call(SYS_futex, reinterpret_cast<long>(&thread->end_asked_), FUTEX_WAKE_PRIVATE, INT_MAX);
+      thread->signals_.fetch_or(HelperThread::kEnd, std::memory_order_relaxed);
+      if (thread->made_) system_call(SYS_futex, reinterpret_cast<long>(&thread->signals_), FUTEX_WAKE_PRIVATE, INT_MAX);
     }
     for (HelperThread* thread = helpers; thread != nullptr; thread = thread->next_) {
       if (!thread->made_) continue;
@@ -185,7 +189,7 @@ NoHelpers::~NoHelpers() {
 }
 
 void NoHelpers::for_good() {
-  if (active_) forbidden.store(true, std::memory_order_relaxed);
+  if (active_) HelperThread::ruled_out_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace annex::os

@@ -8,7 +8,7 @@
 //   - a helper that has nothing to do ends, and the next one inherits what its maker has then
 //   - entry/privileges.cpp ends all helpers before the calls that change any of it
 //   - must_end() compares helper and maker (the process's first thread where the maker has ended), for changes made in
-//     any other way
+//     any other way: while a helper works, and when it has slept
 //
 // All signals are blocked in a helper but those that libc uses itself.
 //
@@ -36,13 +36,18 @@ class HelperThread {
   bool start(const char* name, Body* body, void* argument);
   // No thread can be made any more, ever. To be asked before any system call that finds out whether to start one: a
   // filter of system calls may end the process for it.
-  static bool ruled_out();
+  static bool ruled_out() { return ruled_out_.load(std::memory_order_relaxed); }
 
   // For the body. must_end: it has been asked to, or its privileges are not its maker's; compared every 50 ms at most.
-  bool asked_to_end() const { return end_asked_.load(std::memory_order_relaxed) != 0; }
+  bool asked_to_end() const { return (signals_.load(std::memory_order_relaxed) & kEnd) != 0; }
   bool must_end();
-  // Sleeps, but no longer than until it is asked to end.
-  void sleep_ms(long milliseconds);
+  // Sleeps, but no longer than until it is asked to end, or woken since signals() returned `seen`. milliseconds < 0:
+  // for as long as that takes.
+  uint32_t signals() const { return signals_.load(std::memory_order_seq_cst); }
+  void sleep_ms(long milliseconds, uint32_t seen);
+  void sleep_ms(long milliseconds) { sleep_ms(milliseconds, signals()); }
+  // For any thread.
+  void wake();
 
  private:
   friend class NoHelpers;
@@ -52,7 +57,10 @@ class HelperThread {
   bool make();
   void add_to_list();
 
-  std::atomic<uint32_t> end_asked_{0};
+  static constexpr uint32_t kEnd = 1;    // in signals_: it has been asked to end
+  static constexpr uint32_t kWoken = 2;  // how often it has been woken is counted from here on
+  std::atomic<uint32_t> signals_{0};
+  static constinit std::atomic<bool> ruled_out_;
   bool made_ = false;  // and not yet joined
   bool listed_ = false;
   pthread_t thread_ = {};

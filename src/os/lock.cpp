@@ -44,6 +44,9 @@ void Lock::wake() { system_call(SYS_futex, reinterpret_cast<long>(&state_), FUTE
 bool Lock::lock_within_ms(int milliseconds) {
   for (int tries = 0; tries < milliseconds * 10; ++tries) {
     if (try_lock()) return true;
+    // As if it slept: a holder with long work is to stop.
+    uint64_t seen = state_.load(std::memory_order_relaxed);
+    if (seen != 0) state_.compare_exchange_strong(seen, seen | kSleepers, std::memory_order_relaxed);
     struct timespec time = {0, 100'000};
     system_call(SYS_nanosleep, reinterpret_cast<long>(&time), 0);
   }

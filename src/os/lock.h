@@ -32,6 +32,8 @@ class Lock {
     return state_.compare_exchange_strong(expected, held_by_this_thread(), std::memory_order_acquire);
   }
   void unlock();
+  // For its holder: whether another thread waits for it.
+  bool is_wanted() const { return (state_.load(std::memory_order_relaxed) & kSleepers) != 0; }
 
  private:
   friend class Fork;
@@ -70,6 +72,13 @@ class Guard {
 
  private:
   Lock& lock_;
+};
+
+// For long work with a lock held: true when it is to stop, as another thread waits for the lock, or asked() is true.
+struct Stop {
+  const Lock* held = nullptr;
+  bool (*asked)() = nullptr;
+  bool operator()() const { return (held != nullptr && held->is_wanted()) || (asked != nullptr && asked()); }
 };
 
 }  // namespace annex::os

@@ -102,6 +102,9 @@ class Arena {
 
   // A run that is clean gets huge pages when it is touched.
   void advise_huge(const Granule* fresh, uint32_t granules, Books* books);
+  // Asks for none any more in each 2 MiB of which so many granules are a part: the kernel would else join what is
+  // resident there with what has gone back, into a huge page (khugepaged, max_ptes_none).
+  void end_huge(const Granule* first, uint32_t granules, Books* books);
   // The pages of a run, of this arena or another, have been moved to one of this arena's, and with them the advice.
   void note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books);
 

@@ -42,15 +42,18 @@ struct Books {
   // has refused memory. Then none are left out for the sake of huge pages, of moving, or of chance.
   bool addresses_are_scarce = false;
   bool purger_runs = false;                    // or is about to
+  uint64_t purger_again_ms = 0;                // not before: it could not be made
   uint32_t keepers = 0;                        // threads that give back for the others (page_heap.h)
   alignas(64) std::atomic<size_t> touched{0};  // of live, ever written: slabs' blocks that were ever made, and spans
   void note_touched(size_t bytes) { touched.fetch_add(bytes, std::memory_order_relaxed); }
   void note_untouched(size_t bytes) { touched.fetch_sub(bytes, std::memory_order_relaxed); }
   // What support threads look at all the time is on a line that is seldom written.
-  alignas(64) Gauge peak;                  // the largest live so far
-  std::atomic<bool> growth_left{false};    // to a keeper: the growth rule
-  std::atomic<bool> purger_wanted{false};  // and not started yet: read on every slow path of malloc
-  std::atomic<size_t> beside{0};           // metadata mapped without the lock; neither in metadata nor committed
+  alignas(64) Gauge peak;                     // the largest live so far
+  std::atomic<bool> growth_left{false};       // to a keeper: the growth rule
+  std::atomic<bool> has_thread_heaps{false};  // of which some may not be used while others are
+  std::atomic<bool> purger_wanted{false};     // and not started yet: read on every slow path of malloc
+  std::atomic<bool> purger_sleeps{false};     // without a timer, or is about to: read where something may be for it
+  std::atomic<size_t> beside{0};              // metadata mapped without the lock; neither in metadata nor committed
 };
 
 }  // namespace annex

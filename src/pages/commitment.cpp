@@ -1,6 +1,8 @@
 // Balanced commitment: see commitment.h, where the decisions stand as formulas.
 #include "pages/commitment.h"
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 
 #include "os/options.h"
@@ -78,7 +80,10 @@ size_t growth_excess(const Books& books, size_t bytes) {
 bool growth_can_wait(const Books& books) { return books.keepers > 0 && books.dirty <= 2 * slack(books); }
 
 bool purger_is_useful(const Books& books) {
-  return books.live >= kDirtySlack && os::options.purge_delay_ms > 0 && os::options.background == os::Background::kAll;
+  if (books.live < kDirtySlack || os::options.purge_delay_ms <= 0) return false;
+  if (os::options.background == os::Background::kAll) return true;
+  return os::options.background == os::Background::kAuto && books.has_thread_heaps.load(std::memory_order_relaxed) &&
+         !__libc_single_threaded;
 }
 
 }  // namespace annex::commitment

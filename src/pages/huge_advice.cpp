@@ -51,6 +51,17 @@ void Arena::advise_huge(const Granule* fresh, uint32_t granules, Books* books) {
   set_huge(at, at + granules, true, books);
 }
 
+void Arena::end_huge(const Granule* first, uint32_t granules, Books* books) {
+  const size_t at = index_of(first);
+  const size_t from = round_down<size_t>(at, kGranulesPerHugePage);
+  const size_t to = std::min<size_t>(round_up(at + granules, size_t{kGranulesPerHugePage}), index_of(frontier()));
+  for (size_t i = from; i < to; ++i) {
+    if (!is_huge(i)) continue;
+    os::advise_huge(start_ + from * kGranule, (to - from) * kGranule, false);
+    return set_huge(from, to, false, books);
+  }
+}
+
 void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books) {
   const Arena& source = arena_of_run(from);
   if (source.huge_noted_ == 0 && huge_noted_ == 0) return;

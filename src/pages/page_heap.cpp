@@ -133,7 +133,8 @@ Run PageHeap::take(Locked& lock, const Want& want) {
   account_taken(size_t{want.granules} * kGranule, want.use);
   begin(run.head, want);
   if (before > 0) static_cast<Span*>(run.head)->before = before;
-  if (!books.purger_runs && commitment::purger_is_useful(books)) {
+  if (!books.purger_runs && commitment::purger_is_useful(books) &&
+      (books.purger_again_ms == 0 || os::now_ms() >= books.purger_again_ms)) {
     books.purger_runs = true;
     books.purger_wanted.store(true, std::memory_order_relaxed);
   }
@@ -293,6 +294,11 @@ size_t PageHeap::count_dirty_runs(const Locked&) const {
   size_t count = 0;
   for (const FreeRun* run = free_.oldest(); run != nullptr; run = run->newer) ++count;
   return count;
+}
+
+void PageHeap::end_huge_pages(const Granule* run, uint32_t granules) {
+  const Locked lock;
+  arena_of_run(run).end_huge(run, granules, &books);
 }
 
 // --- all of it -------------------------------------------------------------------------------------------------------

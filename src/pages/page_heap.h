@@ -22,6 +22,7 @@
 // records, are unmapped with it.
 #pragma once
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 
@@ -133,12 +134,18 @@ class PageHeap {
   // whenever it can. True where there may be more to do.
   void keeper_purges_due();
   bool keeper_purges_after_growth();
-  // For the purger: gives back what is due, but for a keeper's; how long until there may be more, in milliseconds.
-  // *small: whether the heap is too small to need it. Negative where it has been so twice in a row, and nobody counts
-  // on the purger any more: a program that grows again at once still finds it, and need not wait until the old thread
-  // has gone.
+  // For the purger: gives back what is due, but for a keeper's; how long until there may be more, in milliseconds;
+  // kNothing where nothing is dirty. *small: whether the heap is too small to need it. Negative where it has been so
+  // twice in a row, and nobody counts on the purger any more: a program that grows again at once still finds it, and
+  // need not wait until the old thread has gone.
+  static constexpr long kNothing = LONG_MAX;
   long purger_purges(bool* small);
-  void purger_ended();
+  // It has ended, or, where it could not be made, is not wanted for a second.
+  void purger_ended(bool not_made = false);
+  // Pages of a run in use are about to go back: no huge pages there any more.
+  void end_huge_pages(const Granule* run, uint32_t granules);
+  // So many bytes of slabs in use have gone back.
+  void note_purged(size_t bytes);
 
   // Makes so many bytes of clean memory resident: a dirty run from then on. False where there is none.
   bool populate(Locked& lock, size_t bytes, bool huge_pages);

@@ -16,6 +16,8 @@ namespace {
 // From here on a run's records, of which the ends alone are used while it is free, are worth a system call: 128 KiB.
 constexpr uint32_t kLongRun = (size_t{64} << 20) / kGranule;
 
+constexpr size_t kPurgedAtOnce = size_t{64} << 20;
+
 }  // namespace
 
 bool PageHeap::something_may_be_due(const Locked& lock) const {
@@ -133,20 +135,34 @@ bool PageHeap::keeper_purges_after_growth() {
 long PageHeap::purger_purges(bool* small) {
   Locked lock;
   const uint64_t now = os::now_ms();
-  if (books.keepers == 0) purge_expired(lock, now);
+  if (books.keepers == 0) {
+    // In pieces: whoever forks waits for the one that is under way.
+    purge_while(
+        lock, [&] { return commitment::is_due(free_.oldest(), now) ? kPurgedAtOnce : 0; }, SIZE_MAX);
+  }
   const bool was_small = *small;
   *small = books.live + books.dirty < commitment::kDirtySlack;
   if (*small && was_small) {
     books.purger_runs = false;
     return -1;
   }
-  const uint64_t since = free_.oldest() != nullptr ? free_.oldest()->freed_ms : now;
-  return static_cast<long>(since) + os::options.purge_delay_ms - static_cast<long>(now);
+  if (free_.oldest() == nullptr) return kNothing;
+  // In the past where keepers or the system do not give it back.
+  const long due = static_cast<long>(free_.oldest()->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
+  return std::max(due, 0L);
 }
 
-void PageHeap::purger_ended() {
+void PageHeap::note_purged(size_t bytes) {
+  if (bytes == 0) return;
+  const Locked lock;
+  books.purged_total += bytes;
+}
+
+void PageHeap::purger_ended(bool not_made) {
+  const uint64_t again_ms = not_made ? os::now_ms() + 1000 : 0;
   const Locked lock;
   books.purger_runs = false;
+  books.purger_again_ms = again_ms;
 }
 
 // --- memory beforehand -----------------------------------------------------------------------------------------------
@@ -173,6 +189,7 @@ void PageHeap::after_fork_in_child() {
   books.keepers = 0;
   books.purger_runs = false;
   books.purger_wanted.store(false, std::memory_order_relaxed);
+  books.purger_sleeps.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace annex

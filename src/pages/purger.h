@@ -1,10 +1,12 @@
-// The purger: with ANNEX_BACKGROUND=1, a helper thread that gives back what is due while the program does nothing.
+// The purger: a helper thread that gives back what is due while the program does nothing.
 //
 // Without it a process gives memory back where its own threads come by (commitment.h, delay), and one that does nothing
-// keeps what is dirty. The purger is made before there is anything to give back, once the heap holds 2 MiB: the free
-// that would call for it may be one in which no thread can be made (os/helper_thread.h). It ends when the heap has
-// become smaller, wakes once a second at least, to see whether it must end, and leaves the work to keepers. Each time
-// it also has what heaps keep that nobody has allocated from since the time before (take_from_idle).
+// keeps what is dirty. A process that has several threads has one (ANNEX_BACKGROUND=0: none; 1: every process). It is
+// made before there is anything to give back, once the heap holds 2 MiB: the free that would call for it may be one in
+// which no thread can be made (os/helper_thread.h). It leaves runs to keepers where there are some, ends when the heap
+// has become smaller, and each time also gives back what heaps keep that have hardly been used since the time before
+// (sweep_idle). While nothing is due it sleeps without a timer, until a thread gets a heap, or back one that was taken,
+// or a large block is freed.
 #pragma once
 
 #include <atomic>
@@ -13,14 +15,22 @@
 
 namespace annex {
 
-// What a front end has the purger do each time that it wakes, with no lock held; nullptr: nothing.
-extern constinit std::atomic<void (*)()> take_from_idle;
+// What a front end has the purger do each time that it wakes, with no lock held: gives back what lies in heaps that are
+// not used, until stop() is true. False where there may be more to do the next time. nullptr: nothing.
+extern constinit std::atomic<bool (*)(bool (*stop)())> sweep_idle;
 
 // On a slow path of malloc, with no lock held: starts the purger where it is wanted.
 void start_purger();
 inline void start_wanted_purger() {
   if (page_heap.books.purger_wanted.load(std::memory_order_relaxed)) [[unlikely]]
     start_purger();
+}
+
+// Something has happened that may make more due.
+void wake_sleeping_purger();
+inline void wake_purger() {
+  if (page_heap.books.purger_sleeps.load(std::memory_order_seq_cst)) [[unlikely]]
+    wake_sleeping_purger();
 }
 
 }  // namespace annex

@@ -112,6 +112,9 @@ class BasicInbox {
     pooled_.store(false, std::memory_order_relaxed);
   }
 
+  // With the lock held: whether the heap is in the pool, or on its way there or from there, and so the caller's.
+  bool is_pooled() const { return pooled_.load(std::memory_order_relaxed); }
+
  private:
   static constexpr uint64_t kOneMessage = uint64_t{1} << kAddressBits;
 

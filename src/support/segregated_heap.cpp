@@ -227,23 +227,25 @@ void SegregatedHeap::drop(Slab* slab) {
   let_go(slab);
 }
 
-size_t SegregatedHeap::make_holes() {
+size_t SegregatedHeap::make_holes(const os::Stop& stop) {
   size_t total = 0;
   life_.for_each_partial([&](Slab* slab) {
-    if (slab->countdown == usable_of(slab)) return;
+    if (stop()) return false;
+    if (slab->countdown == usable_of(slab)) return true;
     BlockSet free;
     for (uint32_t number = 0; number < slab->carved; ++number) {
       if ((slab->bitmap[number / kWord] >> (number % kWord) & 1) != 0) free.add(number);
     }
     const uint32_t before = usable_of(slab);
     const uint64_t fresh = plan_holes(slab, &free);
-    if (fresh == 0) return;
+    if (fresh == 0) return true;
     for (uint32_t number = 0; number < slab->carved; ++number) {
       if (!free.has(number)) slab->bitmap[number / kWord] &= ~(uint64_t{1} << (number % kWord));
     }
     note_holes(slab);
     page_heap.books.note_untouched((before - usable_of(slab)) * block_size(slab->size_class));
     total += purge_holes(slab, fresh);
+    return true;
   });
   return total;
 }

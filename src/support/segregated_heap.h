@@ -39,8 +39,9 @@ class SegregatedHeap {
   void* take_or_carve(SizeClass c);
   // With the lock held: gives back the current slabs that are empty.
   void flush();
-  // With the lock held, after flush(): gives back pages of slabs in which no block is out (core/holes.h); the bytes.
-  size_t make_holes();
+  // With the lock held, after flush(): gives back pages of slabs in which no block is out (core/holes.h), until it is
+  // to stop; the bytes.
+  size_t make_holes(const os::Stop& stop);
   // With the lock held: the size of the class's slabs.
   size_t bytes(SizeClass c) const { return slabs_[c] * slab_granules(c) * kGranule; }
 

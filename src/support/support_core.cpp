@@ -2,6 +2,7 @@
 #include "support/support_core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/block.h"
 #include "core/span.h"
@@ -110,15 +111,34 @@ void SupportCore::close(Client* client) {
   --open_clients_;
 }
 
+namespace {
+
+size_t flush(SegregatedHeap* heap, bool makes_holes, const os::Stop& stop) {
+  os::Guard holder(heap->lock);
+  heap->flush();
+  return makes_holes ? heap->make_holes(stop) : 0;
+}
+
+}  // namespace
+
 size_t SupportCore::flush_heaps(bool makes_holes) {
+  size_t holes = flush(&orphans, makes_holes, {&orphans.lock});
+  for (Client* client = clients(); client != nullptr; client = client->next_of_all)
+    holes += flush(&client->heap, makes_holes, {&client->heap.lock});
+  return holes;
+}
+
+size_t SupportCore::sweep_idle_heaps(bool (*stop)()) {
   size_t holes = 0;
-  const auto flush = [&](SegregatedHeap* heap) {
-    os::Guard holder(heap->lock);
-    heap->flush();
-    if (makes_holes) holes += heap->make_holes();
-  };
-  flush(&orphans);
-  for (Client* client = clients(); client != nullptr; client = client->next_of_all) flush(&client->heap);
+  for (Client* client = clients(); client != nullptr && !stop(); client = client->next_of_all) {
+    const uint32_t now = client->activity.load(std::memory_order_relaxed);
+    const bool idle = now == std::exchange(client->seen, now);
+    if (idle && client->swept) continue;
+    client->swept = idle;
+    if (!idle) continue;
+    absorb_all(client);
+    holes += flush(&client->heap, true, {&client->heap.lock, stop});
+  }
   return holes;
 }
 

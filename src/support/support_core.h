@@ -33,6 +33,9 @@ class SupportCore {
   // Slabs that are empty go back, of all heaps, and where that is wanted pages in which no block is out; the bytes of
   // those.
   size_t flush_heaps(bool makes_holes);
+  // For the purger: the same of heaps whose clients have done nothing since it last looked, until stop() is true; the
+  // bytes.
+  size_t sweep_idle_heaps(bool (*stop)());
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
   // How many belong to a thread now.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Has Spin try every order of the model's steps (queues.pml), or find a fault that was put into it.
+"""Has Spin try every order of a model's steps, or find a fault that was put into it.
 
-    check.py --work DIRECTORY [--cc COMPILER] [--unreached N] [--finds FAULT] [PARAMETER=VALUE or BUG_NAME ...]
+    check.py --work DIRECTORY [--model FILE] [--cc COMPILER] [--unreached N] [--finds FAULT]
+             [PARAMETER=VALUE or BUG_NAME ...]
 
 Without --finds nothing may be wrong, the search must be complete, and all of the model's statements but N must have
 been reached. With it, what is found wrong first must be FAULT: a property's name, or "invalid end state" for a
@@ -16,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-MODEL = Path(__file__).resolve().parent / "queues.pml"
+MODELS = Path(__file__).resolve().parent
 SKIPPED = 77
 MEGABYTES = 2048
 DEPTH = 1_000_000
@@ -47,13 +48,13 @@ def number(pattern, output):
     return float(found[1])
 
 
-def steps(definitions, work):
+def steps(model, definitions, work):
     """The last steps of the order that Spin has found wrong: of each step, its first statement."""
-    trail = run(["spin", "-p", *definitions, "-k", f"{MODEL.name}.trail", MODEL], work)
+    trail = run(["spin", "-p", *definitions, "-k", f"{model.name}.trail", model], work)
     first = {}
     for line in trail.splitlines():
         if step := re.match(r"\s*(\d+):", line):
-            first.setdefault(step[1], line.replace(f"{MODEL.parent}/", ""))
+            first.setdefault(step[1], line.replace(f"{MODELS}/", ""))
     return "\n".join(list(first.values())[-LAST_STEPS:])
 
 
@@ -85,6 +86,7 @@ def expect_all_tried(unreached, output):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", type=Path, required=True, help="directory for what is made")
+    parser.add_argument("--model", default="queues.pml", help="a file beside this one")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--unreached", type=int, default=0)
     parser.add_argument("--finds")
@@ -95,8 +97,9 @@ def main():
         print("not installed: spin (tools/install-deps tools/apt-test.txt)")
         sys.exit(1 if os.environ.get("ANNEX_REQUIRE_ALL") else SKIPPED)
     arguments.work.mkdir(parents=True, exist_ok=True)
+    model = MODELS / arguments.model
     definitions = [f"-D{setting}" for setting in arguments.settings]
-    run(["spin", *definitions, "-a", MODEL], arguments.work)
+    run(["spin", *definitions, "-a", model], arguments.work)
     # A fault is found within a second, however slow the search.
     optimized = "-O2" if arguments.finds is None else "-O0"
     run([arguments.cc, *FLAGS, optimized, "-o", "pan", "pan.c"], arguments.work)
@@ -106,7 +109,7 @@ def main():
     if arguments.finds is not None:
         expect_fault(arguments.finds, wrong, output)
     elif wrong is not None:
-        sys.exit(f"{steps(definitions, arguments.work)}\n\nWRONG after these steps: {wrong[1]}")
+        sys.exit(f"{steps(model, definitions, arguments.work)}\n\nWRONG after these steps: {wrong[1]}")
     else:
         expect_all_tried(arguments.unreached, output)
 

@@ -1,13 +1,20 @@
 // A process that frees much and then does nothing gives the memory back, without a call that would
-// make it, where ANNEX_BACKGROUND=1 says so; else one that goes on does, bit by bit.
+// make it, where it has several threads or ANNEX_BACKGROUND=1 says so; else one that goes on does, bit by bit.
 //
 // The poll has a long deadline and no lower bound: it says whether, not when. Not for sanitizer
 // builds, whose own memory is in the resident set.
+#include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
+#include "common/flavour.h"
 #include "common/own_memory.h"
 #include "common/resident.h"
 #include "common/scenario.h"
@@ -56,8 +63,9 @@ struct Hoard {
 
 std::size_t argument_bytes() { return std::strtoull(scenario_argument(), nullptr, 10); }
 
-void expect_given_back(const char* scenario, const char* background = "1") {
-  for (const char* bytes : {"64", "1500", "30000", "4000000"}) {
+void expect_given_back(const char* scenario, const char* background = "1",
+                       std::initializer_list<const char*> sizes = {"64", "1500", "30000", "4000000"}) {
+  for (const char* bytes : sizes) {
     Launch launch;
     launch.scenario = scenario;
     launch.argument = bytes;
@@ -93,7 +101,134 @@ ANNEX_SCENARIO(idle_thread_beside_idle_main) {
   return fell ? 0 : 1;
 }
 
-TEST(Idle, AThreadThatStays) { expect_given_back("idle_thread_beside_idle_main"); }
+TEST(Idle, AThreadThatStays) {
+  expect_given_back("idle_thread_beside_idle_main");
+  expect_given_back("idle_thread_beside_idle_main", "auto");
+}
+
+ANNEX_SCENARIO(idle_with_holes) {
+  // One block in twenty stays in use, here and there; another thread is there, and does nothing either.
+  static std::atomic<bool> done{false};
+  static std::atomic<bool> there{false};
+  Thread other([] {
+    annex_free(opaque(annex_malloc(100)));
+    there = true;
+    while (!done) wait_50_ms();
+  });
+  while (!there) sched_yield();
+  Hoard hoard(argument_bytes());
+  Random random(1);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < hoard.count; ++i) {
+    if (random.below(20) == 0) {
+      hoard.blocks[kept++] = hoard.blocks[i];
+    } else {
+      annex_free(hoard.blocks[i]);
+    }
+  }
+  hoard.count = kept;
+  const bool fell = falls_below(kTotal / 2);
+  for (std::size_t i = 0; i < kept; ++i) {
+    const char* const block = static_cast<const char*>(hoard.blocks[i]);
+    for (std::size_t k = 0; k < argument_bytes(); ++k) DEMAND(block[k] == 1);
+  }
+  hoard.free_all();
+  done = true;
+  return fell ? 0 : 1;
+}
+
+TEST(Idle, HolesOfAThreadThatSleeps) { expect_given_back("idle_with_holes", "auto", {"1500", "4000"}); }
+
+namespace {
+
+// Reads a thread's status, without allocating.
+struct Status {
+  explicit Status(const char* path) {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    const ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[std::max<ssize_t>(length, 0)] = '\0';
+  }
+  bool is_purgers() const { return strstr(text, "Name:\tannex-purge\n") != nullptr; }
+  // How often it has gone to sleep so far.
+  long sleeps() const {
+    const char* const count = strstr(text, "\nvoluntary_ctxt_switches:");
+    DEMAND(count != nullptr);
+    return strtol(strchr(count, ':') + 1, nullptr, 10);
+  }
+  char text[4096] = "";
+};
+
+// The path of the purger's status; false where there is no such thread.
+bool find_purger(char (&path)[64]) {
+  DIR* const tasks = opendir("/proc/self/task");
+  DEMAND(tasks != nullptr);
+  bool found = false;
+  while (const dirent* const task = readdir(tasks)) {
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/status", task->d_name);
+    if ((found = Status(path).is_purgers())) break;
+  }
+  closedir(tasks);
+  return found;
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(purger_sleeps) {
+  static std::atomic<bool> there{false};
+  Thread other([] {
+    Hoard hoard(1500);
+    there = true;
+    pause();
+  });
+  while (!there) sched_yield();
+  char path[64];
+  DEMAND(find_purger(path));
+  // Threads that do nothing: at some time it stops waking up.
+  for (int tries = 0; tries < 20; ++tries) {
+    const long before = Status(path).sleeps();
+    for (int i = 0; i < 20; ++i) wait_50_ms();
+    if (Status(path).sleeps() == before) _exit(0);
+  }
+  return 1;
+}
+
+ANNEX_SCENARIO(late_thread) {
+  // The purger sleeps without a timer when a thread gets its first heap, frees most of it, and does nothing any more.
+  static std::atomic<int> step{0};
+  Thread early([] {
+    Hoard hoard(1500);
+    hoard.free_all();
+    step = 1;
+    pause();
+  });
+  Thread late([] {
+    while (step < 2) wait_50_ms();
+    OwnMemory own;
+    constexpr std::size_t kBlocks = kTotal / 1024;
+    void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
+    for (std::size_t i = 0; i < kBlocks; ++i) blocks[i] = std::memset(opaque(annex_malloc(1000)), 1, 1000);
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      if (i % 256 != 0) annex_free(blocks[i]);
+    }
+    step = 3;
+    pause();
+  });
+  while (step < 1) wait_50_ms();
+  const std::size_t before = resident_bytes();
+  for (int i = 0; i < 40; ++i) wait_50_ms();
+  step = 2;
+  while (step < 3) wait_50_ms();
+  _exit(falls_below(before + kTotal / 4) ? 0 : 1);
+}
+
+TEST(Idle, AThreadThatComesLate) { expect_given_back("late_thread", "auto", {"0"}); }
+
+TEST(Idle, TheThreadThatGivesBackSleeps) {
+  if (flavour() == Flavour::kOffload) GTEST_SKIP() << "looks at its clients each time";
+  expect_given_back("purger_sleeps", "auto", {"0"});
+}
 
 ANNEX_SCENARIO(many_idle_threads) {
   // Each has freed 4 MiB; then none of them does anything.

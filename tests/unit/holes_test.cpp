@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "common/resident.h"
@@ -14,6 +16,8 @@
 #include "core/block.h"
 #include "core/heap.h"
 #include "core/list_order.h"
+#include "os/all_threads.h"
+#include "os/options.h"
 #include "runs.h"
 
 namespace annex {
@@ -34,7 +38,7 @@ struct User {
   }
   size_t make_holes() {
     heap.flush();
-    return heap.make_holes();
+    return heap.make_holes({});
   }
   ~User() { heap.flush(); }
 };
@@ -180,6 +184,236 @@ TEST(Holes, AnyOrderOfAllocatingFreeingAndMakingHolesKeepsBlocksWhole) {
         live.pop_back();
       }
       bytes += user.make_holes();
+      for (const Live& each : live) {
+        for (size_t i = 0; i < size; i += 8)
+          ASSERT_EQ(static_cast<unsigned char>(each.block[i]), each.pattern) << int{c};
+      }
+      test::expect_consistent();
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(bytes, 0u) << "class " << int{c};
+    for (const Live& each : live) user.release(each.block);
+  }
+}
+
+// A heap that goes on allocating, and in whose other slabs nothing changes, gives holes back by and by.
+TEST(Holes, AreMadeBitByBit) {
+  User user;
+  const SizeClass c = class_of(1000);
+  Sparse sparse(&user, c, 64);
+  const auto holes = [&] {
+    size_t count = 0;
+    for (char* block : sparse.kept) count += slab_of(block)->holes != 0;
+    return count;
+  };
+  user.heap.tidy();
+  EXPECT_EQ(holes(), 0u);  // they have only just been seen
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (int i = 0; i < 4; ++i) user.heap.tidy();
+  EXPECT_GT(holes(), 0u);
+  for (char* block : sparse.kept) user.release(block);
+}
+
+// --- while the owner sleeps, anywhere in its fast paths --------------------------------------------------------------
+
+// A thread that is put to sleep in the middle of a step, and goes on after its heap was taken and before it comes back.
+struct Sleeper : User {
+  struct Pop {
+    SizeClass c;
+    Block* block;
+    Block* next;
+  };
+  Pop begin_pop(SizeClass c) { return {c, heap.free[c], next_of(heap.free[c])}; }
+  char* end_pop(const Pop& pop) {
+    heap.free[pop.c] = pop.next;
+    return static_cast<char*>(unmarked(pop.block));
+  }
+  struct Free {
+    Slab* slab;
+    Block* block;
+  };
+  static Free begin_free(char* block) {
+    const Free free = {slab_of(block), reinterpret_cast<Block*>(block)};
+    set_next(free.block, free.slab->free);
+    mark_free(free.slab->key, free.block);
+    return free;
+  }
+  // Up to where the fast path ends: true where settle() has to follow, once the thread is back.
+  static bool end_free(const Free& free) {
+    free.slab->free = free.block;
+    return --free.slab->countdown == 0;
+  }
+  size_t is_taken() {
+    EXPECT_TRUE(os::can_have_barriers());
+    const size_t bytes = heap.make_holes_aside({});
+    heap.give_runs();
+    return bytes;
+  }
+};
+
+// Of one slab: as many blocks as it has can be had, whatever came late.
+class Late : public ::testing::Test {
+ protected:
+  static constexpr SizeClass kClass = class_of(64);
+  const uint32_t capacity = slab_capacity(kClass);
+
+  void SetUp() override {
+    for (uint32_t i = 0; i < capacity; ++i) blocks.push_back(user.allocate(kClass));
+    slab = slab_of(blocks[0]);
+    for (uint32_t i = capacity; i-- > 0;) {
+      if (i % 256 != 0) user.release(blocks[i]);
+    }
+    for (uint32_t i = 0; i < capacity; i += 256) kept.push_back(blocks[i]);
+  }
+  // All that the slab has can be had, beside those that are kept, and come back.
+  void expect_all_others() {
+    std::set<char*> seen(kept.begin(), kept.end());
+    for (size_t i = kept.size(); i < capacity; ++i) {
+      char* const block = user.allocate(kClass);
+      ASSERT_EQ(slab_of(block), slab);
+      ASSERT_TRUE(seen.insert(block).second);
+    }
+    EXPECT_EQ(slab->in_holes, 0u);
+    for (char* block : seen) user.release(block);
+    user.heap.flush();
+    EXPECT_EQ(slab->carved, 0u);  // it was empty, and is none any more
+  }
+
+  Sleeper user;
+  Slab* slab;
+  std::vector<char*> blocks;
+  std::vector<char*> kept;
+};
+
+TEST_F(Late, NothingIs) {
+  EXPECT_GE(user.is_taken(), kGranule / 2);
+  EXPECT_TRUE(slab->aside);
+  user.heap.end_aside();
+  EXPECT_FALSE(slab->aside);
+  expect_all_others();
+}
+
+TEST_F(Late, ABlockIsHandedOut) {
+  user.release(user.allocate(kClass));  // the list is ready
+  const auto pop = user.begin_pop(kClass);
+  EXPECT_GE(user.is_taken(), kGranule / 2);
+  kept.push_back(user.end_pop(pop));
+  memset(kept.back(), 0x5A, 64);
+  user.heap.end_aside();
+  for (int i = 0; i < 64; ++i) ASSERT_EQ(kept.back()[i], 0x5A);
+  EXPECT_EQ(used_of(slab), kept.size());
+  expect_all_others();
+}
+
+TEST_F(Late, AReadyListStaysWhereItIsNotAskedFor) {
+  user.release(user.allocate(kClass));
+  EXPECT_GE(user.is_taken(), kGranule / 2);
+  user.heap.end_aside();
+  EXPECT_EQ(used_of(slab), kept.size() + 1);  // the list is that of one block
+  expect_all_others();
+}
+
+TEST_F(Late, ABlockIsFreed) {
+  const auto free = user.begin_free(kept.back());
+  EXPECT_GE(user.is_taken(), kGranule / 2);
+  EXPECT_FALSE(user.end_free(free));
+  kept.pop_back();
+  user.heap.end_aside();
+  expect_all_others();
+}
+
+TEST_F(Late, TheLastBlockIsFreed) {
+  while (kept.size() > 1) {
+    user.release(kept.back());
+    kept.pop_back();
+  }
+  // Its slab is not current any more.
+  std::vector<char*> others;
+  for (uint32_t i = 0; i < capacity; ++i) others.push_back(user.allocate(kClass));
+  for (char* block : others) user.release(block);
+  ASSERT_EQ(slab->state == SlabState::kCurrent, false);
+  const auto free = user.begin_free(kept.back());
+  user.is_taken();
+  const bool ends = user.end_free(free);
+  user.heap.end_aside();
+  if (ends) user.heap.settle(slab, slab->used_after);
+  test::expect_consistent();
+}
+
+// What was given back, and has been filled since, is given back again, though as many blocks are in use as then.
+TEST_F(Late, NothingIsTheSecondTimeEither) {
+  const size_t bytes = user.is_taken();
+  user.heap.end_aside();
+  for (size_t i = kept.size(); i < capacity; ++i) {
+    blocks[i] = user.allocate(kClass);
+    memset(blocks[i], 1, 64);
+  }
+  for (size_t i = kept.size(); i < capacity; ++i) user.release(blocks[i]);
+  EXPECT_GE(user.is_taken(), bytes - 2 * kPage);
+  user.heap.end_aside();
+  expect_all_others();
+}
+
+TEST(HolesAside, NoHugePagesAreAskedForAroundThem) {
+  const auto before = os::options.huge_pages;
+  os::options.huge_pages = os::HugePages::kAlways;
+  {
+    User user;
+    const size_t huge = page_heap.books.huge;
+    Sparse sparse(&user, class_of(64), 512);
+    const size_t more = page_heap.books.huge - huge;
+    ASSERT_GT(user.make_holes(), 0u);
+    if (more > 0) {
+      EXPECT_LT(page_heap.books.huge, huge + more);
+    }
+    for (char* block : sparse.kept) user.release(block);
+  }
+  os::options.huge_pages = before;
+}
+
+// As without sleep, above.
+TEST(HolesAside, AnyOrderOfStepsKeepsBlocksWhole) {
+  std::mt19937 random(17);
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    Sleeper user;
+    struct Live {
+      char* block;
+      unsigned char pattern;
+    };
+    std::vector<Live> live;
+    const size_t size = block_size(c);
+    const size_t most = 3 * slab_capacity(c);
+    const auto fill = [&](char* block) {
+      const auto pattern = static_cast<unsigned char>(random());
+      memset(block, pattern, size);
+      live.push_back({block, pattern});
+    };
+    size_t bytes = 0;
+    for (int phase = 0; phase < 12; ++phase) {
+      const size_t wanted = random() % most + 3;
+      while (live.size() < wanted) fill(user.allocate(c));
+      std::shuffle(live.begin(), live.end(), random);
+      while (live.size() > std::max<size_t>(wanted / 16, 2)) {
+        user.release(live.back().block);
+        live.pop_back();
+      }
+      const unsigned late = random() % 3;
+      if (late == 1 && user.heap.free[c] != nullptr) {
+        const auto pop = user.begin_pop(c);
+        bytes += user.is_taken();
+        fill(user.end_pop(pop));
+        user.heap.end_aside();
+      } else if (late == 2) {
+        const auto free = user.begin_free(live.back().block);
+        live.pop_back();
+        bytes += user.is_taken();
+        const bool ends = user.end_free(free);
+        user.heap.end_aside();
+        if (ends) user.heap.settle(free.slab, free.slab->used_after);
+      } else {
+        bytes += user.is_taken();
+        user.heap.end_aside();
+      }
       for (const Live& each : live) {
         for (size_t i = 0; i < size; i += 8)
           ASSERT_EQ(static_cast<unsigned char>(each.block[i]), each.pattern) << int{c};

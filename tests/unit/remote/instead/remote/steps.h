@@ -13,12 +13,13 @@ namespace annex::remote {
 
 // How a failed test's trace names a slab or a field of one; empty for anything else.
 std::string name_in_slab(const void* place);
-// The inbox's fields have a type each.
+// The inbox's fields have a type each, and so do those of a thread's lease of its heap.
 inline const char* field(Slab* const&) { return "the list"; }
 inline const char* field(const uint32_t&) { return "the number of complete slabs"; }
 inline const char* field(const bool&) { return "the mark of being pooled"; }
 inline const char* field(const uint64_t&) { return "the messages"; }
 inline const char* field(const SlabState&) { return "a state"; }
+inline const char* field(const uint16_t&) { return "a heap's number"; }
 
 // What was there.
 inline std::string text(Slab* slab) { return slab == nullptr ? "none" : name_in_slab(slab); }
@@ -27,6 +28,7 @@ inline std::string text(SlabState state) {
 }
 inline std::string text(uint64_t word) { return std::to_string(word >> 32) + " << 32 and more"; }
 inline std::string text(uint32_t number) { return std::to_string(number); }
+inline std::string text(uint16_t number) { return std::to_string(number); }
 inline std::string text(bool value) { return value ? "true" : "false"; }
 
 template <class T>

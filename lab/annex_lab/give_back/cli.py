@@ -1,0 +1,193 @@
+"""The command annex-lab give-back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from annex_lab import allocators as known
+from annex_lab import native
+from annex_lab.allocators import Allocator
+from annex_lab.document import Unusable
+from annex_lab.give_back import day, page, results, runs, table
+
+console = Console(stderr=True)
+
+
+def _end(why: Exception | str, status: int = 2) -> NoReturn:
+    console.print(str(why), style="red", markup=False, soft_wrap=True)
+    raise typer.Exit(status)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _find(names: list[str], strict: bool) -> tuple[list[Allocator], list[dict[str, str]]]:
+    """The allocators that can be measured here, and why the others can't; a name that means nothing ends it all."""
+    found, absent = [], []
+    for name in names:
+        try:
+            found.append(runs.find(name))
+        except known.UnknownAllocator as why:
+            _end(why)
+        except known.Unavailable as why:
+            absent.append({"allocator": name.partition("=")[0], "why": str(why)})
+            console.print(f"left out: {name}: {why}", style="red" if strict else "yellow", markup=False, soft_wrap=True)
+    if not found:
+        _end("no allocator is left to measure")
+    if len({allocator.name for allocator in found}) < len(found):
+        _end("two allocators have the same name")
+    return found, absent
+
+
+def _command(is_day: bool, options: dict[str, object]) -> str:
+    """That makes the same document, without paths of this machine."""
+    from annex_lab.cli import without_paths  # which has this command registered
+
+    given = [part for name, value in options.items() if value != "" for part in (f"--{name}", f"{value}")]
+    return without_paths(["give-back", *(["--day"] if is_day else []), *given])
+
+
+def _watched(work: Iterator[str], total: int) -> None:
+    """Does the work, with a bar on a terminal; raises KeyboardInterrupt after Ctrl-C."""
+    columns = (TextColumn("{task.description:36}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f}"))
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total)
+        for done, what in enumerate(work):
+            bar.update(task, completed=done, description=what)
+
+
+def _measured(document: dict, work: Iterator[str], total: int) -> dict:
+    try:
+        _watched(work, total)
+    except KeyboardInterrupt:
+        document["interrupted"] = True
+    except native.BuildFailed as why:
+        _end(why)
+    return document
+
+
+def _write_page(to: Path) -> None:
+    try:
+        written = page.write(to)
+    except Unusable as why:
+        _end(why)
+    for file in written:
+        console.print(f"written: {file}", markup=False, soft_wrap=True)
+
+
+def _check_files(picture: Path | None, is_day: bool, only_page: bool, to: Path | None) -> None:
+    if only_page and to is None:
+        _end("--only-page needs --page: which page is to be made?")
+    if picture and not is_day:
+        _end("--picture is for --day: the table has none")
+    if picture and picture.suffix not in (".svg", ".png"):
+        _end(f"{picture}: a picture's name ends with .svg or .png")
+
+
+def give_back(
+    is_day: Annotated[
+        bool, typer.Option("--day", help="a server's day in a minute instead of the table: curves, times of requests")
+    ] = False,
+    allocators: Annotated[
+        str,
+        typer.Option(
+            help="a,b,c; also NAME=/path/to/lib.so, jemalloc-background, and the words ours, core, peers, variants, "
+            f"all; default: {', '.join(runs.DEFAULT)}"
+        ),
+    ] = "",
+    rounds: Annotated[int, typer.Option(min=1, help="runs of each program under each allocator, in turns")] = 5,
+    rows: Annotated[str, typer.Option(help="a,b,c: only these of the table's rows; docs/give-back.md has them")] = "",
+    scale: Annotated[float, typer.Option(min=0.001, help="multiplies the work")] = 1.0,
+    idle: Annotated[float, typer.Option(min=0.05, help="seconds in which the table's programs do nothing")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=0.5, help="how long the day takes")] = 60.0,
+    threads: Annotated[int, typer.Option(min=1, max=256, help="of the day's server")] = 64,
+    seed: Annotated[int, typer.Option(min=0, help="of the day's requests")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", dir_okay=False, help="write all values here")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", dir_okay=False, help="draw the day's curves here: .svg, .png")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            dir_okay=False,
+            help="write the page here, and this run's values into campaigns/give-back beside it",
+        ),
+    ] = None,
+    only_page: Annotated[
+        bool, typer.Option("--only-page", help="measure nothing: make --page again of the values that are there")
+    ] = False,
+) -> None:
+    """Measures what allocators give back to the system, and when: after a call, and while a program does nothing.
+
+    The exit status is 0; 1 where a program failed under an allocator, or an allocator that was named is not there; 2
+    for wrong usage; 130 after Ctrl-C (what is done by then is reported).
+    """
+    _check_files(picture, is_day, only_page, to)
+    if only_page:
+        _write_page(to)
+        return
+    try:
+        modes = table.choose(_split(rows))
+    except table.NoSuchRow as why:
+        _end(why)
+    if rows and is_day:
+        _end("--rows is for the table: a day has none")
+    found, absent = _find(known.expand(_split(allocators) or runs.DEFAULT), strict=bool(allocators))
+    given = {"allocators": allocators, "rounds": rounds, "scale": f"{scale:g}"}
+    if is_day:
+        given |= {"seconds": f"{seconds:g}", "threads": threads, "seed": seed}
+        options = {"rounds": rounds, "scale": scale, "day_s": seconds, "threads": threads, "seed": seed}
+    else:
+        given |= {"rows": rows, "idle": f"{idle:g}"}
+        options = {"rounds": rounds, "scale": scale, "idle_s": idle}
+    options["command"] = _command(is_day, given)
+    document = results.begun("day" if is_day else "table", found, absent, options)
+    if is_day:
+        _measured(document, day.measure(document, found), rounds * len(found))
+    else:
+        _measured(document, table.measure(document, found, modes), rounds * len(found) * len(modes))
+    _report(document, json_file, picture, to)
+    if document["interrupted"]:
+        raise typer.Exit(130)
+    if document["failures"] or (absent and allocators):
+        raise typer.Exit(1)
+
+
+def _report(document: dict, json_file: Path | None, picture: Path | None, to: Path | None) -> None:
+    """The files that were asked for, and the tables."""
+    is_day = document["kind"] == "day"
+    out = Console(width=max(170, console.width))
+    machine = document["machine"]
+    out.print(
+        f"{machine['cpu']}, {machine['cpus']} CPUs, {machine['memory_gib']} GiB, Linux {machine['kernel']}, "
+        f"{machine['libc']}, transparent huge pages {machine['transparent_hugepage']}",
+        markup=False,
+        highlight=False,
+    )
+    for name, one in document["allocators"].items():
+        settings = "".join(f", {variable}={value}" for variable, value in one["env"].items())
+        out.print(f"{name}: {one['version']}{settings}", markup=False, highlight=False)
+    for made in (day if is_day else table).tables(document):
+        out.print(made)
+    for failure in document["failures"]:
+        mode = f" in {failure['mode']}" if "mode" in failure else ""
+        why = f"failed: {failure['allocator']}{mode}, round {failure['round'] + 1}: {failure['why']}"
+        console.print(why, style="red", markup=False, soft_wrap=True)
+    if json_file:
+        results.save(document, json_file)
+    if picture and document["results"]:
+        day.draw(document, picture)
+    if to:
+        results.save(document, page.data_file(to, document["kind"]))
+        _write_page(to)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("give-back")(give_back)

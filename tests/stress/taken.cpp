@@ -1,0 +1,140 @@
+// Heaps that are taken from their threads by others, which trim all the time: while the threads sleep, while they work,
+// in the middle of any step. No block is lost, handed out twice, or changed.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "common/expect_success.h"
+#include "common/scenario.h"
+#include "stress/harness.h"
+
+using namespace annex_test;
+
+namespace {
+
+void sleep_us(long microseconds) {
+  const timespec time{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
+  nanosleep(&time, nullptr);
+}
+
+// Few enough sizes that the classes' lists are long, and most of what is allocated and freed takes the fast paths.
+std::size_t usual_size(Random& random) { return std::size_t{16} << random.below(7); }
+
+// A thread's own blocks, many freed and a few kept: pages become empty, and are filled again.
+void come_and_go(Random& random, int rounds) {
+  std::vector<Parcel*> parcels(3000, nullptr);
+  for (int round = 0; round < rounds; ++round) {
+    for (Parcel*& parcel : parcels) {
+      if (parcel == nullptr) parcel = make_parcel(usual_size(random), random.next());
+      DEMAND(parcel != nullptr);
+    }
+    const bool few = random.below(2) == 0;
+    for (std::size_t i = 0; i < parcels.size(); ++i) {
+      if (few ? i % 64 == 0 : random.below(8) == 0) continue;
+      free_parcel(parcels[i]);
+      parcels[i] = nullptr;
+      if (random.below(400) == 0) sleep_us(static_cast<long>(random.below(300)));
+    }
+    // Pairs, which stay in the fast paths.
+    for (int pair = 0; pair < 2000; ++pair) free_parcel(make_parcel(usual_size(random), random.next()));
+    if (random.below(4) == 0) sleep_us(1000);
+  }
+  for (Parcel* parcel : parcels) free_parcel(parcel);
+}
+
+// Runs body(id) in threads, while one more trims without end.
+void with_a_trimmer(int threads, const std::function<void(int)>& body) {
+  std::atomic<bool> done{false};
+  Thread trimmer([&] {
+    while (!done) {
+      annex_purge();
+      sched_yield();
+    }
+  });
+  in_threads(threads, body);
+  done = true;
+  trimmer.join();
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(taken_at_work) {
+  with_a_trimmer(4, [](int id) {
+    Random random(static_cast<std::uint64_t>(id));
+    come_and_go(random, 40 / kSlowdown + 1);
+  });
+  return 0;
+}
+TEST(Taken, AtWork) { expect_success("taken_at_work"); }
+
+ANNEX_SCENARIO(taken_while_trading) {
+  // Others free what a thread has allocated whose heap is taken.
+  Slots slots;
+  with_a_trimmer(6, [&](int id) {
+    Random random(static_cast<std::uint64_t>(id));
+    trade(slots, random, 30'000 / kSlowdown);
+  });
+  return 0;
+}
+TEST(Taken, WhileTrading) { expect_success("taken_while_trading"); }
+
+ANNEX_SCENARIO(taken_from_threads_that_end) {
+  with_a_trimmer(3, [](int id) {
+    for (int i = 0; i < 40 / kSlowdown + 1; ++i) {
+      Thread([=] {
+        Random random(static_cast<std::uint64_t>(id * 100 + i));
+        come_and_go(random, 1);
+      }).join();
+    }
+  });
+  return 0;
+}
+TEST(Taken, FromThreadsThatEnd) { expect_success("taken_from_threads_that_end"); }
+
+ANNEX_SCENARIO(taken_from_threads_that_vanish) {
+  // They end by the system call alone, so that no destructor of theirs has put their heaps back; their stacks are
+  // unmapped when they are joined, being too large to be kept.
+  for (int round = 0; round < 5; ++round) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 64 * kMiB);
+    pthread_t thread;
+    const auto body = [](void*) -> void* {
+      for (int i = 0; i < 3000; ++i) {
+        void* const block = opaque(annex_malloc(100));
+        if (i % 50 != 0) annex_free(block);
+      }
+      syscall(SYS_exit, 0);
+      return nullptr;
+    };
+    DEMAND(pthread_create(&thread, &attributes, body, nullptr) == 0);
+    DEMAND(pthread_join(thread, nullptr) == 0);
+    annex_purge();
+  }
+  return 0;
+}
+TEST(Taken, FromThreadsThatVanish) {
+#if defined(ANNEX_TEST_SANITIZED)
+  GTEST_SKIP() << "the sanitizers count threads by their ends";
+#endif
+  expect_success("taken_from_threads_that_vanish");
+}
+
+ANNEX_SCENARIO(two_trimmers) {
+  std::atomic<bool> done{false};
+  Thread other([&] {
+    while (!done) annex_purge();
+  });
+  with_a_trimmer(2, [](int id) {
+    Random random(static_cast<std::uint64_t>(id));
+    come_and_go(random, 20 / kSlowdown + 1);
+  });
+  done = true;
+  other.join();
+  return 0;
+}
+TEST(Taken, ByTwo) { expect_success("two_trimmers"); }
