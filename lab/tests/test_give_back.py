@@ -18,7 +18,7 @@ from annex_lab.sample import RunFailed
 GLIBC = Allocator("glibc", None, "2.36")
 PAGE = paths.ROOT / "docs/give-back.md"
 
-# glibc under names of its own, so that it is what serves malloc. With STUB_SPOILS it writes into the
+# glibc under names of its own, so that it is what serves malloc. With -DSPOILS it writes into the
 # block that the same thread took before, where that is still in use.
 STUB = r"""
 #define _GNU_SOURCE
@@ -34,7 +34,9 @@ static __thread char* last __attribute__((tls_model("initial-exec")));
 static __thread int calls __attribute__((tls_model("initial-exec")));
 
 void* malloc(size_t size) {
-  if (last != NULL && ++calls > 20 && getenv("STUB_SPOILS") != NULL) *last ^= 1;
+#ifdef SPOILS
+  if (last != NULL && ++calls > 20) *last ^= 1;
+#endif
   return last = __libc_malloc(size);
 }
 void free(void* block) {
@@ -49,14 +51,22 @@ void* calloc(size_t count, size_t size) { return __libc_calloc(count, size); }
 """
 
 
-@pytest.fixture(scope="module")
-def stub(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("stub")
+def compiled_stub(folder: Path, *more: str) -> Path:
     (folder / "stub.c").write_text(STUB)
     library = folder / "stub.so"
-    command = ["cc", "-O1", "-fno-builtin", "-shared", "-fPIC", str(folder / "stub.c"), "-o", str(library)]
+    command = ["cc", "-O1", "-fno-builtin", "-shared", "-fPIC", *more, str(folder / "stub.c"), "-o", str(library)]
     subprocess.run(command, check=True)
     return library
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory) -> Path:
+    return compiled_stub(tmp_path_factory.mktemp("stub"))
+
+
+@pytest.fixture(scope="module")
+def spoiling(tmp_path_factory) -> Path:
+    return compiled_stub(tmp_path_factory.mktemp("spoiling"), "-DSPOILS")
 
 
 def invoke(*arguments: object):
@@ -80,11 +90,10 @@ def test_each_mode_says_what_its_rows_show(mode, stub):
     assert said.cpu_s > 0 and said.minor_faults > 0 and said.foreign_cpu_s >= 0
 
 
-def test_blocks_that_hold_something_else_are_an_error(stub, monkeypatch):
-    monkeypatch.setenv("STUB_SPOILS", "1")
+def test_blocks_that_hold_something_else_are_an_error(spoiling):
     for program, arguments in (("give_back", ("threads-asleep", 0.02, 0.05)), ("server_day", (0.5, 2, 1, 1))):
         with pytest.raises(RunFailed, match=r"exited with 1: .*does not hold what was written"):
-            runs.run(runs.compiled(program), arguments, Allocator("stub", stub, ""), 60)
+            runs.run(runs.compiled(program), arguments, Allocator("stub", spoiling, ""), 60)
 
 
 def test_a_figure_does_not_go_under_another_allocators_name(tmp_path):
@@ -231,11 +240,10 @@ def test_peers_that_are_not_there_are_named(tmp_path, monkeypatch):
     assert done.exit_code == 2 and "no allocator is left to measure" in done.output
 
 
-def test_an_allocator_that_fails_is_said_and_the_rest_goes_on(stub, tmp_path, monkeypatch):
-    monkeypatch.setenv("STUB_SPOILS", "1")
+def test_an_allocator_that_fails_is_said_and_the_rest_goes_on(spoiling, tmp_path):
     made = tmp_path / "page.md"
     given = ("--rows", "e", "--scale", 0.02, "--idle", 0.05, "--rounds", 1)
-    done = invoke(*given, "--allocators", f"glibc,bad={stub}", "--page", made)
+    done = invoke(*given, "--allocators", f"glibc,bad={spoiling}", "--page", made)
     assert done.exit_code == 1
     assert "failed: bad in threads-asleep, round 1: exited with 1: give_back: a block does not hold" in done.output
     text = made.read_text()
