@@ -221,14 +221,19 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
 }
 
 // Whether to look for holes in the slab. Then slab->kept is the first of its free blocks.
-[[gnu::cold]] bool Heap::note_free_of(Slab* slab) {
+[[gnu::cold]] bool Heap::note_free_of(Slab* slab, bool rested) {
   slab->kept = nullptr;
-  if (slab->aside || slab->looked_at == looked::now(slab)) return false;  // most probably the same blocks as then
+  const uint16_t now = looked::now(slab);
+  if (slab->aside || slab->looked_at == now) return false;  // most probably the same blocks as then
+  if (!rested && slab->looked_at != (now | looked::kSeenOnly)) {
+    slab->looked_at = now | looked::kSeenOnly;
+    return false;
+  }
   slab->kept = __atomic_load_n(&slab->free, __ATOMIC_RELAXED);
   return true;
 }
 
-[[gnu::cold]] size_t Heap::make_holes_aside(const os::Stop& stop) {
+[[gnu::cold]] size_t Heap::make_holes_aside(bool rested, const os::Stop& stop) {
   // What is read before the barrier of a list's first block was right when it was read, unless the block has been
   // handed out before: then it is not the first any more after the barrier.
   struct {
@@ -238,13 +243,13 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   } current[kClasses];
   for (SizeClass c = 0; c < kClasses; ++c) {
     Slab* const slab = life_.current(c);
-    current[c].wanted = slab != nullptr && note_free_of(slab);
+    current[c].wanted = slab != nullptr && note_free_of(slab, rested);
     if (!current[c].wanted) continue;
     current[c].first = __atomic_load_n(&list_of(c), __ATOMIC_RELAXED);
     if (current[c].first != nullptr) current[c].words = *current[c].first;
   }
   life_.for_each_partial([&](Slab* slab) {
-    note_free_of(slab);
+    note_free_of(slab, rested);
     return true;
   });
   if (!os::barrier_in_all_threads()) return 0;

@@ -89,8 +89,9 @@ class Heap {
   // Gives back the pages of its slabs in which no block is in use (core/holes.h), until it is to stop; the bytes. After
   // flush().
   size_t make_holes(const os::Stop& stop);
-  // The same in a heap that is taken from its owner; and what is to be done when the owner is back.
-  size_t make_holes_aside(const os::Stop& stop);
+  // The same in a heap that is taken from its owner; and what is to be done when the owner is back. Unless it has
+  // rested, only of slabs in which nothing has changed since somebody last looked.
+  size_t make_holes_aside(bool rested, const os::Stop& stop);
   void end_aside();
   // The same bit by bit, of slabs in which nothing has changed for ANNEX_PURGE_DELAY: on the owner's slow path.
   void tidy();
@@ -120,7 +121,7 @@ class Heap {
     set_used(slab, usable_of(slab));
     return list;
   }
-  bool note_free_of(Slab* slab);
+  bool note_free_of(Slab* slab, bool rested);
   template <class Make>
   size_t make_holes_in(Slab* slab, Make make);
   Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }

@@ -30,7 +30,7 @@ namespace {
 constinit os::Lock pool_lock;  // guards the pool, and which heaps there are; taken before a heap's own
 // Heaps without a thread, the newest first. As many as there are CPUs are warm: they keep their current slabs and the
 // blocks that are ready, so that a thread which starts where others have just ended allocates at once, and each class
-// from memory that it had before. The others have been flushed.
+// from memory that it had before, unless the purger or malloc_trim has come by. The others have been flushed.
 struct Pool {
   ThreadHeap* warm;
   ThreadHeap* cold;
@@ -96,10 +96,10 @@ uint16_t number_of(const ThreadHeap* heap) { return heap->number != kNumberOfThe
 class OwnHeap {
  public:
   OwnHeap() : heap_(own_heap_now()) {
-    while (heap_ == &no_heap ? own_heap != &no_heap : !heap_->lease.enter(heap_, thread_heap)) [[unlikely]] {
-        come_back();
-        heap_ = own_heap_now();
-      }
+    while (heap_ == &no_heap ? own_heap != &no_heap : !heap_->lease.enter(heap_, thread_heap)) {
+      come_back();
+      heap_ = own_heap_now();
+    }
   }
   ~OwnHeap() {
     if (*this) heap_->lease.leave();
@@ -190,36 +190,36 @@ void put_heap(ThreadHeap* heap) {
 
 // What a heap keeps free that no thread uses goes back to the page heap, and holes to the system (their bytes): one in
 // the pool, or a thread's that does nothing with it now, which is then taken. Of the latter not what lies in its
-// outbox, its inbox or its quarantine, nor the first block of each list that is ready. Until stop(), or until another
-// thread waits for the heap. False where it can't be had.
-[[gnu::cold]] bool give_back_of(ThreadHeap* heap, size_t* holes, bool (*stop)()) {
+// outbox, its inbox or its quarantine, nor the first block of each list that is ready. Where there is a stop(), until
+// that, or until another thread waits for the heap. False where it can't be had.
+[[gnu::cold]] bool give_back_of(ThreadHeap* heap, bool rested, size_t* holes, bool (*stop)()) {
   os::Guard guard(heap->inbox.lock);
-  const os::Stop until{&heap->inbox.lock, stop};
+  const os::Stop until = stop == nullptr ? os::Stop{} : os::Stop{&heap->inbox.lock, stop};
   if (heap->inbox.is_pooled()) {
     heap->flush();
     *holes += heap->make_holes(until);
     return true;
   }
-  if (heap->lease.is_taken()) return true;
   const os::UnseenBySanitizer unseen;
-  if (!heap->lease.take(heap, number_of(heap), &no_heap, kNoNumber, os::thread_exists, os::barrier_in_all_threads))
+  if (!heap->lease.is_taken() &&
+      !heap->lease.take(heap, number_of(heap), &no_heap, kNoNumber, os::thread_exists, os::barrier_in_all_threads))
     return false;
-  *holes += heap->make_holes_aside(until);
+  *holes += heap->make_holes_aside(rested, until);
   heap->give_runs();
   return true;
 }
 
 // A heap is as good as idle where no more slow paths than half of this have been taken since the purger last looked: a
 // thread that does a little each second keeps as much as one that does nothing.
-constexpr uint64_t kIdle = 512;
+constexpr uint64_t kIdle = 64;
 
-// Whether a heap is idle, and has not been swept since something happened to it.
-[[gnu::cold]] bool wants_to_be_swept(ThreadHeap* heap) {
+// Whether a heap is idle, and has not been swept since something happened to it. *rested: whether nothing has at all.
+[[gnu::cold]] bool wants_to_be_swept(ThreadHeap* heap, bool* rested) {
   const uint64_t now = heap->activity();
-  if (heap->swept && now == heap->seen) return false;
-  heap->swept = now - heap->seen <= kIdle;
-  heap->seen = now;
-  return heap->swept;
+  const uint64_t happened = now - std::exchange(heap->seen, now);
+  *rested = happened == 0;
+  if (heap->swept && *rested) return false;
+  return heap->swept = happened <= kIdle;
 }
 
 // For the purger: gives back what heaps keep that are idle. False where there may be more to do the next time.
@@ -228,7 +228,11 @@ constexpr uint64_t kIdle = 512;
   bool all = true;
   ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
   for (; heap != nullptr && !stop(); heap = heap->next_of_all) {
-    if (wants_to_be_swept(heap)) heap->swept = give_back_of(heap, &holes, stop) || !heap->lease.has_thread();
+    bool rested;
+    // Where it has not rested, the purger comes again.
+    if (wants_to_be_swept(heap, &rested)) {
+      heap->swept = (give_back_of(heap, rested, &holes, stop) && rested) || !heap->lease.has_thread();
+    }
     all = all && heap->swept;
   }
   page_heap.note_purged(holes);
@@ -390,7 +394,7 @@ void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
   for (; heap != nullptr; heap = heap->next_of_all) {
     if (heap == own_heap) continue;
     if (holes) {
-      give_back_of(heap, &bytes, nullptr);
+      give_back_of(heap, true, &bytes, nullptr);
     } else if (os::Guard guard(heap->inbox.lock); heap->inbox.is_pooled()) {
       heap->flush();
     }

@@ -102,13 +102,15 @@ class Arena {
 
   // A run that is clean gets huge pages when it is touched.
   void advise_huge(const Granule* fresh, uint32_t granules, Books* books);
-  // Asks for none any more in each 2 MiB of which so many granules are a part: the kernel would else join what is
-  // resident there with what has gone back, into a huge page (khugepaged, max_ptes_none).
-  void end_huge(const Granule* first, uint32_t granules, Books* books);
+  // So many granules go back, or pages of them do. Asks for huge pages no more in each 2 MiB of which other parts stay:
+  // the kernel would else join those with what has gone, into a huge page (khugepaged, max_ptes_none). Only so many
+  // times, as each may be a mapping of its own.
+  void end_huge_around(const Granule* first, uint32_t granules, Books* books);
   // The pages of a run, of this arena or another, have been moved to one of this arena's, and with them the advice.
   void note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books);
 
  private:
+  void end_huge_of(size_t granule, Books* books);
   bool commit_to(uint32_t frontier, Books* books);
   bool commit_metadata(uint32_t frontier, Books* books);
   bool succeeded(os::MapResult result);

@@ -30,7 +30,8 @@ struct Books {
   size_t spans = 0;     // of live, in spans
   Gauge dirty;          // free and perhaps resident
   size_t purged_total = 0;
-  size_t huge = 0;  // for which huge pages are asked
+  size_t huge = 0;          // for which huge pages are asked
+  uint32_t huge_ended = 0;  // pieces of 2 MiB for which they are not any more
   // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
   size_t slabs_then = 0;
   size_t touched_then = 0;

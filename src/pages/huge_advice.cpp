@@ -51,15 +51,28 @@ void Arena::advise_huge(const Granule* fresh, uint32_t granules, Books* books) {
   set_huge(at, at + granules, true, books);
 }
 
-void Arena::end_huge(const Granule* first, uint32_t granules, Books* books) {
-  const size_t at = index_of(first);
-  const size_t from = round_down<size_t>(at, kGranulesPerHugePage);
-  const size_t to = std::min<size_t>(round_up(at + granules, size_t{kGranulesPerHugePage}), index_of(frontier()));
-  for (size_t i = from; i < to; ++i) {
-    if (!is_huge(i)) continue;
-    os::advise_huge(start_ + from * kGranule, (to - from) * kGranule, false);
-    return set_huge(from, to, false, books);
-  }
+// The 2 MiB in which the granule lies.
+void Arena::end_huge_of(size_t granule, Books* books) {
+  constexpr uint32_t kMost = 8192;
+  const size_t from = round_down<size_t>(granule, kGranulesPerHugePage);
+  const size_t to = std::min<size_t>(from + kGranulesPerHugePage, index_of(frontier()));
+  const bool any = [&] {
+    for (size_t i = from; i < to; ++i) {
+      if (is_huge(i)) return true;
+    }
+    return false;
+  }();
+  if (!any || books->huge_ended == kMost) return;
+  ++books->huge_ended;
+  os::advise_huge(start_ + from * kGranule, (to - from) * kGranule, false);
+  set_huge(from, to, false, books);
+}
+
+void Arena::end_huge_around(const Granule* first, uint32_t granules, Books* books) {
+  const size_t from = index_of(first);
+  const size_t to = from + granules;
+  if (from % kGranulesPerHugePage != 0) end_huge_of(from, books);
+  if (to % kGranulesPerHugePage != 0) end_huge_of(to - 1, books);
 }
 
 void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books) {

@@ -175,8 +175,8 @@ Span* PageHeap::take_to_move_into(uint32_t kept, uint32_t granules, size_t bytes
 Granule* PageHeap::end_use(Granule* head, uint32_t granules) {
   const Use use = head->kind == Kind::kSlab ? Use::kSlab : Use::kSpan;
   for (uint32_t i = 1; use == Use::kSlab && i < granules; ++i) head[i].kind = Kind::kNone;
-  set_ends(head, granules, Kind::kTaken);
   account_given(size_t{granules} * kGranule, use);
+  set_ends(head, granules, Kind::kTaken);
   return head;
 }
 
@@ -298,7 +298,7 @@ size_t PageHeap::count_dirty_runs(const Locked&) const {
 
 void PageHeap::end_huge_pages(const Granule* run, uint32_t granules) {
   const Locked lock;
-  arena_of_run(run).end_huge(run, granules, &books);
+  arena_of_run(run).end_huge_around(run, granules, &books);
 }
 
 // --- all of it -------------------------------------------------------------------------------------------------------

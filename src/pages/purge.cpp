@@ -35,6 +35,7 @@ size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
   // The addresses go back with the memory, for the program to map.
   const bool unmaps = bytes >= (books.addresses_are_scarce ? commitment::kUnmappedIfScarce : commitment::kUnmapped);
   char* const start = start_of(run);
+  arena_of_run(run).end_huge_around(run, granules, &books);
   const bool purged = [&] {
     const Unlocked unlocked(lock);
     return unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);

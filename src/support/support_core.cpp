@@ -122,9 +122,9 @@ size_t flush(SegregatedHeap* heap, bool makes_holes, const os::Stop& stop) {
 }  // namespace
 
 size_t SupportCore::flush_heaps(bool makes_holes) {
-  size_t holes = flush(&orphans, makes_holes, {&orphans.lock});
+  size_t holes = flush(&orphans, makes_holes, {});
   for (Client* client = clients(); client != nullptr; client = client->next_of_all)
-    holes += flush(&client->heap, makes_holes, {&client->heap.lock});
+    holes += flush(&client->heap, makes_holes, {});
   return holes;
 }
 

@@ -245,7 +245,7 @@ struct Sleeper : User {
   }
   size_t is_taken() {
     EXPECT_TRUE(os::can_have_barriers());
-    const size_t bytes = heap.make_holes_aside({});
+    const size_t bytes = heap.make_holes_aside(true, {});
     heap.give_runs();
     return bytes;
   }
