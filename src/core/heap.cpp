@@ -26,7 +26,7 @@ namespace {
 namespace looked {
 constexpr uint16_t kSeenOnly = 0x8000;  // nobody has walked it, but so many were in use
 static_assert(kGranule / kMinAlignment + 1 < kSeenOnly);
-// So many blocks were in use.
+// So many blocks are in use.
 uint16_t now(const Slab* slab) { return static_cast<uint16_t>(used_of(slab) + 1); }
 }  // namespace looked
 
@@ -207,33 +207,34 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
       in_round_ = false;
       break;
     }
-    const uint16_t now = looked::now(slab);
-    if (slab->looked_at == now || slab->free == nullptr || !may_have_an_empty_page(slab)) continue;
-    if ((after_rest_ || slab->looked_at == (now | looked::kSeenOnly)) && walks_left_ > 0) {
-      slab->looked_at = now;
-      --walks;
-      --walks_left_;
-      make_holes_in(slab, annex::make_holes);
-    } else {
-      slab->looked_at = now | looked::kSeenOnly;
-    }
+    if (slab->free == nullptr || !may_have_an_empty_page(slab) || walks_left_ == 0) continue;
+    if (!is_due(slab, after_rest_ ? Which::kChanged : Which::kSettled)) continue;
+    --walks;
+    --walks_left_;
+    slab->looked_at = looked::now(slab);
+    make_holes_in(slab, annex::make_holes);
   }
 }
 
-// Whether to look for holes in the slab. Then slab->kept is the first of its free blocks.
-[[gnu::cold]] bool Heap::note_free_of(Slab* slab, bool rested) {
-  slab->kept = nullptr;
+// Whether to walk the slab. Where it is only seen, that is written down.
+[[gnu::cold]] bool Heap::is_due(Slab* slab, Which which) {
   const uint16_t now = looked::now(slab);
-  if (slab->aside || slab->looked_at == now) return false;  // most probably the same blocks as then
-  if (!rested && slab->looked_at != (now | looked::kSeenOnly)) {
-    slab->looked_at = now | looked::kSeenOnly;
-    return false;
-  }
-  slab->kept = __atomic_load_n(&slab->free, __ATOMIC_RELAXED);
-  return true;
+  if (which == Which::kAll) return true;
+  if (slab->looked_at == now) return false;  // most probably the same blocks as then
+  if (which == Which::kChanged || slab->looked_at == (now | looked::kSeenOnly)) return true;
+  slab->looked_at = now | looked::kSeenOnly;
+  return false;
 }
 
-[[gnu::cold]] size_t Heap::make_holes_aside(bool rested, const os::Stop& stop) {
+// Whether to walk a slab of a heap that is taken. Then slab->kept is the first of its free blocks.
+[[gnu::cold]] bool Heap::note_free_of(Slab* slab, Which which) {
+  if (slab->aside) return false;
+  const bool due = is_due(slab, which);
+  slab->kept = due ? __atomic_load_n(&slab->free, __ATOMIC_RELAXED) : nullptr;
+  return due;
+}
+
+[[gnu::cold]] size_t Heap::make_holes_aside(Which which, const os::Stop& stop) {
   // What is read before the barrier of a list's first block was right when it was read, unless the block has been
   // handed out before: then it is not the first any more after the barrier.
   struct {
@@ -243,13 +244,13 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   } current[kClasses];
   for (SizeClass c = 0; c < kClasses; ++c) {
     Slab* const slab = life_.current(c);
-    current[c].wanted = slab != nullptr && note_free_of(slab, rested);
+    current[c].wanted = slab != nullptr && note_free_of(slab, which);
     if (!current[c].wanted) continue;
     current[c].first = __atomic_load_n(&list_of(c), __ATOMIC_RELAXED);
     if (current[c].first != nullptr) current[c].words = *current[c].first;
   }
   life_.for_each_partial([&](Slab* slab) {
-    note_free_of(slab, rested);
+    note_free_of(slab, which);
     return true;
   });
   if (!os::barrier_in_all_threads()) return 0;
@@ -270,7 +271,7 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
     if (life_.current(c)->kept != nullptr || ready.first != nullptr) goes_on = look_at(life_.current(c), ready);
   }
   if (goes_on)
-    life_.for_each_partial([&](Slab* slab) { return slab->kept == nullptr || slab->aside || look_at(slab, {}); });
+    life_.for_each_partial([&](Slab* slab) { return slab->aside || slab->kept == nullptr || look_at(slab, {}); });
   touched_.tell();
   return total;
 }

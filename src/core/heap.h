@@ -89,11 +89,15 @@ class Heap {
   // Gives back the pages of its slabs in which no block is in use (core/holes.h), until it is to stop; the bytes. After
   // flush().
   size_t make_holes(const os::Stop& stop);
-  // The same in a heap that is taken from its owner; and what is to be done when the owner is back. Unless it has
-  // rested, only of slabs in which nothing has changed since somebody last looked.
-  size_t make_holes_aside(bool rested, const os::Stop& stop);
+  // The same of some slabs in a heap that is taken from its owner; and what is to be done when the owner is back.
+  enum class Which : uint8_t {
+    kAll,
+    kChanged,  // not those in which as many blocks are in use as when they were last walked
+    kSettled,  // of these, those in which that number is the same as when somebody last looked
+  };
+  size_t make_holes_aside(Which which, const os::Stop& stop);
   void end_aside();
-  // The same bit by bit, of slabs in which nothing has changed for ANNEX_PURGE_DELAY: on the owner's slow path.
+  // The same bit by bit, of slabs that have settled for ANNEX_PURGE_DELAY: on the owner's slow path.
   void tidy();
   // Lets go of the runs that wait for its next slabs. Also of a heap that is taken.
   void give_runs();
@@ -121,7 +125,8 @@ class Heap {
     set_used(slab, usable_of(slab));
     return list;
   }
-  bool note_free_of(Slab* slab, bool rested);
+  static bool is_due(Slab* slab, Which which);
+  static bool note_free_of(Slab* slab, Which which);
   template <class Make>
   size_t make_holes_in(Slab* slab, Make make);
   Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }

@@ -1,6 +1,8 @@
 // Shared: see shared.h.
 #include "front/shared.h"
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -192,7 +194,7 @@ void put_heap(ThreadHeap* heap) {
 // the pool, or a thread's that does nothing with it now, which is then taken. Of the latter not what lies in its
 // outbox, its inbox or its quarantine, nor the first block of each list that is ready. Where there is a stop(), until
 // that, or until another thread waits for the heap. False where it can't be had.
-[[gnu::cold]] bool give_back_of(ThreadHeap* heap, bool rested, size_t* holes, bool (*stop)()) {
+[[gnu::cold]] bool give_back_of(ThreadHeap* heap, Heap::Which which, size_t* holes, bool (*stop)()) {
   os::Guard guard(heap->inbox.lock);
   const os::Stop until = stop == nullptr ? os::Stop{} : os::Stop{&heap->inbox.lock, stop};
   if (heap->inbox.is_pooled()) {
@@ -204,7 +206,7 @@ void put_heap(ThreadHeap* heap) {
   if (!heap->lease.is_taken() &&
       !heap->lease.take(heap, number_of(heap), &no_heap, kNoNumber, os::thread_exists, os::barrier_in_all_threads))
     return false;
-  *holes += heap->make_holes_aside(rested, until);
+  *holes += heap->make_holes_aside(which, until);
   heap->give_runs();
   return true;
 }
@@ -231,7 +233,9 @@ constexpr uint64_t kIdle = 64;
     bool rested;
     // Where it has not rested, the purger comes again.
     if (wants_to_be_swept(heap, &rested)) {
-      heap->swept = (give_back_of(heap, rested, &holes, stop) && rested) || !heap->lease.has_thread();
+      heap->swept =
+          (give_back_of(heap, rested ? Heap::Which::kChanged : Heap::Which::kSettled, &holes, stop) && rested) ||
+          !heap->lease.has_thread();
     }
     all = all && heap->swept;
   }
@@ -389,12 +393,12 @@ void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
     self->flush();
     if (holes) bytes += self->make_holes({});
   }
-  if (holes) os::can_have_barriers();
+  if (holes && !__libc_single_threaded) os::can_have_barriers();
   ThreadHeap* heap = __atomic_load_n(&all_heaps, __ATOMIC_ACQUIRE);
   for (; heap != nullptr; heap = heap->next_of_all) {
     if (heap == own_heap) continue;
     if (holes) {
-      give_back_of(heap, true, &bytes, nullptr);
+      give_back_of(heap, Heap::Which::kAll, &bytes, nullptr);
     } else if (os::Guard guard(heap->inbox.lock); heap->inbox.is_pooled()) {
       heap->flush();
     }

@@ -31,9 +31,9 @@
 //   delay           a dirty run is due when it has been free for ANNEX_PURGE_DELAY. What is due goes back when a thread
 //                   gives a run or touches clean memory: 2 MiB at a time, or as much as it gives or takes itself if
 //                   that is more, so that what goes back keeps up with what comes, and no call pays for all. In a
-//                   process with several threads while nobody calls, too (purger.h) Threads that come by give nothing
-//                   back while less than 2 MiB are dirty, while there are keepers, or while another thread is at it.
-//                   Keepers and the purger do. With a delay of 0 all goes at once
+//                   process with several threads while nobody calls, too (purger.h).
+//                   Threads that come by give nothing back while less than 2 MiB are dirty, while there are keepers, or
+//                   while another thread is at it. Keepers and the purger do. With a delay of 0 all goes at once
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
 //                   dirty <= max(256 KiB, touched / 8)  or  live + dirty + n <= peak.
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.

@@ -245,7 +245,7 @@ struct Sleeper : User {
   }
   size_t is_taken() {
     EXPECT_TRUE(os::can_have_barriers());
-    const size_t bytes = heap.make_holes_aside(true, {});
+    const size_t bytes = heap.make_holes_aside(Heap::Which::kAll, {});
     heap.give_runs();
     return bytes;
   }
@@ -290,6 +290,13 @@ TEST_F(Late, NothingIs) {
   EXPECT_TRUE(slab->aside);
   user.heap.end_aside();
   EXPECT_FALSE(slab->aside);
+  expect_all_others();
+}
+
+TEST_F(Late, AHeapThatIsTakenIsLookedAtAgain) {
+  EXPECT_GE(user.is_taken(), kGranule / 2);
+  EXPECT_EQ(user.is_taken(), 0u);
+  user.heap.end_aside();
   expect_all_others();
 }
 
