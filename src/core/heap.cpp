@@ -22,14 +22,6 @@ namespace annex {
 
 namespace {
 
-// What a slab's record says of when holes were last looked for in it.
-namespace looked {
-constexpr uint16_t kSeenOnly = 0x8000;  // nobody has walked it, but so many were in use
-static_assert(kGranule / kMinAlignment + 1 < kSeenOnly);
-// So many blocks are in use.
-uint16_t now(const Slab* slab) { return static_cast<uint16_t>(used_of(slab) + 1); }
-}  // namespace looked
-
 // How often it is seen whether a round of tidying is due, in refills; how many slabs a refill then sees or walks; and
 // how many are walked in a round at most: some 5 ms of a second.
 constexpr uint64_t kRefillsToLook = 16;
@@ -37,11 +29,6 @@ constexpr uint32_t kSeenAtOnce = 64;
 constexpr uint32_t kWalkedAtOnce = 4;
 constexpr uint32_t kWalkedInRound = 512;
 constexpr uint64_t kShortestRoundMs = 1000;
-
-// Of a page's blocks all are free with odds of e^-(blocks in use / pages of the slab), where chance decides which are.
-bool may_have_an_empty_page(const Slab* slab) {
-  return used_of(slab) < 5 * slab_granules(slab->size_class) * (kGranule / os::page_size());
-}
 
 }  // namespace
 
@@ -80,7 +67,7 @@ Slab* Heap::take_cached(SizeClass c) {
   Slab* slab = cache_.pop(slab_granules(c));
   if (slab != nullptr) {
     remake_slab(slab, c, os::mixed(os::mixed(slab->key) + ++remade_));
-    slab->looked_at = 0;
+    forget_walks(slab);
   }
   return slab;
 }
@@ -145,7 +132,7 @@ Block* link_by_chance(uint64_t key, char* first, size_t size, uint32_t count, bo
 // Fresh blocks, or those of a hole.
 Block* Heap::carve(Slab* slab) {
   if (slab->in_holes > 0) [[unlikely]] {
-    slab->looked_at = 0;
+    forget_walks(slab);
     const Blocks blocks = fill_hole(slab);
     return link(slab, blocks.first, blocks.count, false);
   }
@@ -207,31 +194,20 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
       in_round_ = false;
       break;
     }
-    if (slab->free == nullptr || !may_have_an_empty_page(slab) || walks_left_ == 0) continue;
-    if (!is_due(slab, after_rest_ ? Which::kChanged : Which::kSettled)) continue;
+    if (slab->free == nullptr || walks_left_ == 0) continue;
+    if (!is_worth_a_walk(slab, after_rest_ ? Which::kPromising : Which::kSettled)) continue;
     --walks;
     --walks_left_;
-    slab->looked_at = looked::now(slab);
     make_holes_in(slab, annex::make_holes);
   }
-}
-
-// Whether to walk the slab. Where it is only seen, that is written down.
-[[gnu::cold]] bool Heap::is_due(Slab* slab, Which which) {
-  const uint16_t now = looked::now(slab);
-  if (which == Which::kAll) return true;
-  if (slab->looked_at == now) return false;  // most probably the same blocks as then
-  if (which == Which::kChanged || slab->looked_at == (now | looked::kSeenOnly)) return true;
-  slab->looked_at = now | looked::kSeenOnly;
-  return false;
 }
 
 // Whether to walk a slab of a heap that is taken. Then slab->kept is the first of its free blocks.
 [[gnu::cold]] bool Heap::note_free_of(Slab* slab, Which which) {
   if (slab->aside) return false;
-  const bool due = is_due(slab, which);
-  slab->kept = due ? __atomic_load_n(&slab->free, __ATOMIC_RELAXED) : nullptr;
-  return due;
+  const bool walks = is_worth_a_walk(slab, which);
+  slab->kept = walks ? __atomic_load_n(&slab->free, __ATOMIC_RELAXED) : nullptr;
+  return walks;
 }
 
 [[gnu::cold]] size_t Heap::make_holes_aside(Which which, const os::Stop& stop) {
@@ -255,23 +231,25 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   });
   if (!os::barrier_in_all_threads()) return 0;
   size_t total = 0;
-  const auto look_at = [&](Slab* slab, Ready ready) {
-    slab->looked_at = looked::now(slab);
-    total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready); });
-    return !stop();
-  };
   bool goes_on = true;
-  for (SizeClass c = 0; c < kClasses && goes_on; ++c) {
+  const auto walk = [&](Slab* slab, Ready ready) {
+    if (!goes_on) return forget_walks(slab);
+    total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready); });
+    goes_on = !stop();
+  };
+  for (SizeClass c = 0; c < kClasses; ++c) {
     const auto& [wanted, first, words] = current[c];
     if (!wanted) continue;
     Ready ready = {};
     if (first != nullptr && __atomic_load_n(&list_of(c), __ATOMIC_RELAXED) == first)
       ready = {first, next_in(first, words)};
     if (ready.second == nullptr) ready = {};
-    if (life_.current(c)->kept != nullptr || ready.first != nullptr) goes_on = look_at(life_.current(c), ready);
+    if (life_.current(c)->kept != nullptr || ready.first != nullptr) walk(life_.current(c), ready);
   }
-  if (goes_on)
-    life_.for_each_partial([&](Slab* slab) { return slab->aside || slab->kept == nullptr || look_at(slab, {}); });
+  life_.for_each_partial([&](Slab* slab) {
+    if (!slab->aside && slab->kept != nullptr) walk(slab, {});
+    return true;
+  });
   touched_.tell();
   return total;
 }

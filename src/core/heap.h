@@ -28,6 +28,7 @@
 #include <cstdint>
 
 #include "core/free_block.h"
+#include "core/holes.h"
 #include "core/list_order.h"
 #include "core/run_cache.h"
 #include "core/slab_life.h"
@@ -90,11 +91,6 @@ class Heap {
   // flush().
   size_t make_holes(const os::Stop& stop);
   // The same of some slabs in a heap that is taken from its owner; and what is to be done when the owner is back.
-  enum class Which : uint8_t {
-    kAll,
-    kChanged,  // not those in which as many blocks are in use as when they were last walked
-    kSettled,  // of these, those in which that number is the same as when somebody last looked
-  };
   size_t make_holes_aside(Which which, const os::Stop& stop);
   void end_aside();
   // The same bit by bit, of slabs that have settled for ANNEX_PURGE_DELAY: on the owner's slow path.
@@ -125,7 +121,6 @@ class Heap {
     set_used(slab, usable_of(slab));
     return list;
   }
-  static bool is_due(Slab* slab, Which which);
   static bool note_free_of(Slab* slab, Which which);
   template <class Make>
   size_t make_holes_in(Slab* slab, Make make);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/die.h"
 #include "core/free_block.h"
@@ -58,6 +59,11 @@ Block* link(const Slab* slab, char* start, const BlockSet& free) {
 // Every free of its blocks takes the slow path.
 void end_fast_path(Slab* slab) { __atomic_store_n(&slab->limit, 0, __ATOMIC_RELAXED); }
 
+// Of a page's blocks all are free with odds of e^-(blocks in use / pages of the slab), where chance decides which are.
+bool may_have_an_empty_page(const Slab* slab, uint32_t used) {
+  return used < 5 * slab_granules(slab->size_class) * (kGranule / os::page_size());
+}
+
 void set_holes(Slab* slab, uint64_t holes) { __atomic_store_n(&slab->holes, holes, __ATOMIC_RELAXED); }
 
 }  // namespace
@@ -97,6 +103,20 @@ size_t purge_holes(Slab* slab, uint64_t fresh) {
     fresh &= first + count == 64 ? 0 : ~uint64_t{0} << (first + count);
   }
   return total;
+}
+
+bool is_worth_a_walk(Slab* slab, Which which) {
+  const uint32_t used = used_of(slab);
+  const uint16_t now = static_cast<uint16_t>(used + 1);
+  if (which != Which::kAll) {
+    // Half a page's blocks, one at least.
+    const uint32_t few = static_cast<uint32_t>(os::page_size() / 2 / block_size(slab->size_class)) | 1;
+    if (slab->walked_with != 0 && now + few > slab->walked_with) return false;
+    if (!may_have_an_empty_page(slab, used)) return false;
+    if (std::exchange(slab->seen_with, now) != now && which == Which::kSettled) return false;
+  }
+  slab->walked_with = now;
+  return true;
 }
 
 size_t make_holes(Slab* slab) {

@@ -24,6 +24,17 @@ bool in_hole(const Slab* slab, size_t offset);
 // others alone, in order of address. The bytes. Ends the process where the list has been written to.
 size_t make_holes(Slab* slab);
 
+// Which slabs' free blocks are walked for holes: each is read, and most are in no cache.
+enum class Which : uint8_t {
+  kAll,
+  kPromising,  // those in which a page may be empty that was not when they were last walked
+  kSettled,    // of these, those in which as many blocks are in use as when somebody last looked
+};
+// Also writes down that it has been seen, and, where it is, that it is walked.
+bool is_worth_a_walk(Slab* slab, Which which);
+// Holes have been filled, or it is another slab now.
+inline void forget_walks(Slab* slab) { slab->walked_with = slab->seen_with = 0; }
+
 // The same while its owner sleeps, for whoever has taken the heap from it (core/heap.h). The owner may have been put to
 // sleep anywhere in its fast paths, so that one last step of it may still come, whenever it wakes:
 //

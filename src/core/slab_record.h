@@ -87,8 +87,13 @@ struct Slab : Granule {
     Block* kept;  // the others, while their owner sleeps: free blocks (core/holes.h: make_holes_aside)
   };
   union {
-    uint64_t* bitmap;    // offload flavour: of its free blocks (support/side_tables.h); constant like the heap
-    uint16_t looked_at;  // the others: when somebody last looked for holes (core/heap.cpp: Looked)
+    uint64_t* bitmap;  // offload flavour: of its free blocks (support/side_tables.h); constant like the heap
+    // The others, for who looks for holes (core/holes.h: is_worth_a_walk), 0 where nobody has: one more than how many
+    // blocks were in use when the slab's free ones were last walked, and when it was last seen.
+    struct {
+      uint16_t walked_with;
+      uint16_t seen_with;
+    };
   };
 };
 static_assert(sizeof(Slab) == sizeof(Granule));

@@ -194,7 +194,7 @@ void put_heap(ThreadHeap* heap) {
 // the pool, or a thread's that does nothing with it now, which is then taken. Of the latter not what lies in its
 // outbox, its inbox or its quarantine, nor the first block of each list that is ready. Where there is a stop(), until
 // that, or until another thread waits for the heap. False where it can't be had.
-[[gnu::cold]] bool give_back_of(ThreadHeap* heap, Heap::Which which, size_t* holes, bool (*stop)()) {
+[[gnu::cold]] bool give_back_of(ThreadHeap* heap, Which which, size_t* holes, bool (*stop)()) {
   os::Guard guard(heap->inbox.lock);
   const os::Stop until = stop == nullptr ? os::Stop{} : os::Stop{&heap->inbox.lock, stop};
   if (heap->inbox.is_pooled()) {
@@ -233,9 +233,8 @@ constexpr uint64_t kIdle = 64;
     bool rested;
     // Where it has not rested, the purger comes again.
     if (wants_to_be_swept(heap, &rested)) {
-      heap->swept =
-          (give_back_of(heap, rested ? Heap::Which::kChanged : Heap::Which::kSettled, &holes, stop) && rested) ||
-          !heap->lease.has_thread();
+      heap->swept = (give_back_of(heap, rested ? Which::kPromising : Which::kSettled, &holes, stop) && rested) ||
+                    !heap->lease.has_thread();
     }
     all = all && heap->swept;
   }
@@ -398,7 +397,7 @@ void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
   for (; heap != nullptr; heap = heap->next_of_all) {
     if (heap == own_heap) continue;
     if (holes) {
-      give_back_of(heap, Heap::Which::kAll, &bytes, nullptr);
+      give_back_of(heap, Which::kAll, &bytes, nullptr);
     } else if (os::Guard guard(heap->inbox.lock); heap->inbox.is_pooled()) {
       heap->flush();
     }

@@ -245,7 +245,7 @@ struct Sleeper : User {
   }
   size_t is_taken() {
     EXPECT_TRUE(os::can_have_barriers());
-    const size_t bytes = heap.make_holes_aside(Heap::Which::kAll, {});
+    const size_t bytes = heap.make_holes_aside(Which::kAll, {});
     heap.give_runs();
     return bytes;
   }
@@ -359,6 +359,19 @@ TEST_F(Late, NothingIsTheSecondTimeEither) {
   EXPECT_GE(user.is_taken(), bytes - 2 * kPage);
   user.heap.end_aside();
   expect_all_others();
+}
+
+TEST(HolesAside, WhatASearchWasStoppedBeforeIsFoundByTheNext) {
+  ASSERT_TRUE(os::can_have_barriers());
+  Sleeper user;
+  Sparse sparse(&user, class_of(1000), 32);
+  const size_t first = user.heap.make_holes_aside(Which::kPromising, {nullptr, [] { return true; }});
+  const size_t rest = user.heap.make_holes_aside(Which::kPromising, {});
+  EXPECT_GT(first, 0u);
+  EXPECT_GT(rest, first);
+  EXPECT_EQ(user.heap.make_holes_aside(Which::kPromising, {}), 0u);
+  user.heap.end_aside();
+  for (char* block : sparse.kept) user.release(block);
 }
 
 TEST(HolesAside, NoHugePagesAreAskedForAroundThem) {
