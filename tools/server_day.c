@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "blocks.h"
+
 enum {
   kMostThreads = 256,
   kBuckets = 600,         // of the day, in which sessions end
@@ -64,17 +66,6 @@ static atomic_int running;
 static atomic_long live_bytes;
 static atomic_ulong requests, opened, handed_over, born, checksum, allocated_bytes;
 static atomic_uint work_times[kTimes], answer_times[kTimes];
-
-static _Noreturn void fail(const char* why) {
-  dprintf(STDERR_FILENO, "server_day: %s\n", why);
-  _exit(1);
-}
-
-static uint64_t mixed(uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
-  return word ^ (word >> 31);
-}
 
 static uint64_t random_word(Slot* slot) { return mixed(slot->state += 0x9e3779b97f4a7c15u); }
 
@@ -124,24 +115,6 @@ static void say_times(const char* what, atomic_uint* times) {
 }
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------------
-
-static void write_block(char* block, uint64_t number, size_t size) {
-  uint64_t word = mixed(number + 1);
-  for (size_t at = 0; at < size; at += sizeof(word), word += 0x9e3779b97f4a7c15u) {
-    const size_t left = size - at;
-    memcpy(block + at, &word, left < sizeof(word) ? left : sizeof(word));
-  }
-}
-
-static void check_block(const char* block, uint64_t number, size_t size) {
-  uint64_t word = mixed(number + 1);
-  for (size_t at = 0; at < size; at += sizeof(word), word += 0x9e3779b97f4a7c15u) {
-    const size_t left = size - at;
-    if (memcmp(block + at, &word, left < sizeof(word) ? left : sizeof(word)) != 0) {
-      fail("a block does not hold what was written into it");
-    }
-  }
-}
 
 static void* take(size_t size) {
   void* const block = malloc(size);

@@ -4,7 +4,6 @@
 
 import enum
 import os
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -70,22 +69,6 @@ def _find(names: list[str], strict: bool) -> tuple[list[known.Allocator], list[d
 def _fail_early(error: Exception, status: int = 2) -> NoReturn:
     console.print(str(error), style="red", markup=False, soft_wrap=True)
     raise typer.Exit(status)
-
-
-WRITTEN = ("--json", "--markdown", "--report")
-
-
-def without_paths(arguments: list[str]) -> str:
-    """The command that made a report, less what is only this machine's: the files written, the folders of libraries."""
-    kept, skip = [], False
-    for argument in arguments:
-        if skip:
-            skip = False
-        elif argument in WRITTEN:
-            skip = True
-        elif argument != "--resume" and not argument.startswith(tuple(f"{option}=" for option in WRITTEN)):
-            kept.append(re.sub(r"/[^,\s]*/", "", argument))
-    return " ".join(["annex-lab", *kept])
 
 
 @app.callback()
@@ -213,7 +196,7 @@ def bench(
     with listener:
         outcome = Bench(plan, context, listener, journal, resume).run()
     options = {
-        "command": without_paths(sys.argv[1:]),
+        "command": document.without_paths(sys.argv[1:]),
         "suite": suite.value if of_suite else None,
         "rounds": rounds,
         "scale": scale,

@@ -6,6 +6,8 @@ is made from it alone; so a report can be made again, or differently, long after
 
 import dataclasses
 import json
+import re
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -97,17 +99,38 @@ def summarized(document: dict) -> dict:
     return {**document, "groups": groups, "geomeans": [dataclasses.asdict(found) for found in geomeans]}
 
 
-def load(path: Path) -> dict:
-    """A document from a file; raises Unusable."""
+WRITTEN = ("--json", "--markdown", "--report")
+
+
+def without_paths(arguments: list[str]) -> str:
+    """The command that made a report, less what is only this machine's: the files written, the folders of libraries."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip:
+            skip = False
+        elif argument in WRITTEN:
+            skip = True
+        elif argument != "--resume" and not argument.startswith(tuple(f"{option}=" for option in WRITTEN)):
+            kept.append(re.sub(r"/[^,\s]*/", "", argument))
+    return " ".join(["annex-lab", *kept])
+
+
+def read(path: Path, command: str, version: int, is_one: Callable[[dict], bool]) -> dict:
+    """What such a command of annex-lab has written, in that version of its format; raises Unusable."""
     try:
         content = json.loads(path.read_text())
     except OSError as why:
         raise Unusable(f"{path}: {why.strerror}") from None
     except ValueError:
         raise Unusable(f"{path}: not JSON") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT or "results" not in content:
-        raise Unusable(f"{path}: not a result file of annex-lab bench --json (format {FORMAT})")
+    if not isinstance(content, dict) or content.get("format") != version or not is_one(content):
+        raise Unusable(f"{path}: not a result file of annex-lab {command} --json (format {version})")
     return content
+
+
+def load(path: Path) -> dict:
+    """A document from a file; raises Unusable."""
+    return read(path, "bench", FORMAT, lambda content: "results" in content)
 
 
 def save(document: dict, path: Path) -> None:

@@ -1,6 +1,7 @@
 """What the terminal shows: a progress bar with the time left, and the tables at the end."""
 
 import time
+from collections.abc import Iterator
 
 from rich import box
 from rich.console import Console
@@ -34,6 +35,16 @@ class Ledger:
     def done(self, program: str, runs: int) -> None:
         self.runs_left[program] -= runs
         self.behind += runs * self.cost[program]
+
+
+def watched(console: Console, work: Iterator[str], total: int, heading: str = "") -> None:
+    """Does the work, which says what comes next, with a bar on a terminal; raises KeyboardInterrupt after Ctrl-C."""
+    columns = (TextColumn("{task.description:44}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"))
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(heading, total=total)
+        for done, what in enumerate(work):
+            bar.update(task, completed=done, description=what)
 
 
 class Bar(Listener):

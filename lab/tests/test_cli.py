@@ -4,7 +4,7 @@ import json
 
 from typer.testing import CliRunner
 
-from annex_lab import cli
+from annex_lab import cli, document
 
 run = CliRunner().invoke
 
@@ -20,7 +20,7 @@ def test_the_command_in_a_report_names_no_paths():
         "--rounds",
         "3",
     ]
-    assert cli.without_paths(given) == "annex-lab bench --allocators old=liba.so,glibc --rounds 3"
+    assert document.without_paths(given) == "annex-lab bench --allocators old=liba.so,glibc --rounds 3"
 
 
 def test_unknown_programs_and_allocators_are_refused():

@@ -26,11 +26,13 @@ namespace {
 }  // namespace
 
 void die(const char* what, const void* address, const Granule* there) {
-  char words[80];
-  os::Text text(words, sizeof words - 1);
+  char line[200];
+  os::Text text(line, sizeof line - 1);
+  text << what << " ";
+  text.hex(reinterpret_cast<uintptr_t>(address));
   if (there != nullptr) describe(text, there);
-  words[text.stored()] = '\0';
-  os::fatal(what, address, words, kByChance ? "" : "annex run --mode hardened finds more");
+  line[text.stored()] = '\0';
+  os::fatal(line, kByChance ? "" : "annex run --mode hardened finds more");
 }
 
 void die_at(const char* what, const void* address) { die(what, address, granule_of(address)); }

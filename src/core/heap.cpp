@@ -22,9 +22,8 @@ namespace annex {
 
 namespace {
 
-// How often it is seen whether a round of tidying is due, in refills; how many slabs a refill then sees or walks; and
-// how many are walked in a round at most: some 5 ms of a second.
-constexpr uint64_t kRefillsToLook = 16;
+// How many slabs a refill sees or walks in a round of tidying; and how many are walked in a round at most: some 5 ms of
+// a second.
 constexpr uint32_t kSeenAtOnce = 64;
 constexpr uint32_t kWalkedAtOnce = 4;
 constexpr uint32_t kWalkedInRound = 512;
@@ -33,9 +32,9 @@ constexpr uint64_t kShortestRoundMs = 1000;
 }  // namespace
 
 Block* Heap::refill(SizeClass c) {
-  ++refills;
-  if (in_round_ || refills.value() % kRefillsToLook == 0) [[unlikely]]
+  if (tidies_next()) [[unlikely]]
     tidy();
+  ++refills;
   Slab* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
   if (slab == nullptr) return nullptr;
   return slab->free != nullptr ? take_list(slab) : carve(slab);
@@ -158,7 +157,7 @@ Block* Heap::link(Slab* slab, uint32_t first, uint32_t count, bool zero) {
 template <class Make>
 size_t Heap::make_holes_in(Slab* slab, Make make) {
   const size_t before = usable_of(slab);
-  const size_t bytes = make(slab);
+  const size_t bytes = purge_uncarved(slab) + make(slab);
   touched_.subtract((before - usable_of(slab)) * block_size(slab->size_class), granules_);
   return bytes;
 }
@@ -232,6 +231,9 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   if (!os::barrier_in_all_threads()) return 0;
   size_t total = 0;
   bool goes_on = true;
+  for (SizeClass c = 0; c < kClasses && which != Which::kSettled; ++c) {
+    if (Slab* const slab = life_.current(c)) total += purge_uncarved(slab);
+  }
   const auto walk = [&](Slab* slab, Ready ready) {
     if (!goes_on) return forget_walks(slab);
     total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready); });

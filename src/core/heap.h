@@ -64,10 +64,10 @@ class Heap {
   // A non-empty list of blocks of the class, for its list; nullptr where memory is exhausted.
   Block* refill(SizeClass c);
   // What refill() looks at first, for the front ends to inline: what has been freed of the class's current slab;
-  // nullptr where that is nothing.
+  // nullptr where that is nothing, or there is more to do.
   Block* take_freed(SizeClass c) {
     Slab* slab = life_.current(c);
-    if (slab == nullptr || slab->free == nullptr) return nullptr;
+    if (slab == nullptr || slab->free == nullptr || tidies_next()) return nullptr;
     ++refills;
     return take_list(slab);
   }
@@ -106,6 +106,9 @@ class Heap {
   Counter refills;
 
  private:
+  // How often it is seen whether a round of tidying is due, in refills.
+  static constexpr uint64_t kRefillsToLook = 16;
+
   // Free blocks are linked through themselves.
   struct Linked {
     static bool has_free(const Slab* slab) { return slab->free != nullptr; }
@@ -121,6 +124,8 @@ class Heap {
     set_used(slab, usable_of(slab));
     return list;
   }
+  // Whether the next refill is one that tidies.
+  bool tidies_next() const { return in_round_ || (refills.value() + 1) % kRefillsToLook == 0; }
   static bool note_free_of(Slab* slab, Which which);
   template <class Make>
   size_t make_holes_in(Slab* slab, Make make);

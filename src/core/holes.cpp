@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "core/die.h"
@@ -103,6 +104,22 @@ size_t purge_holes(Slab* slab, uint64_t fresh) {
     fresh &= first + count == 64 ? 0 : ~uint64_t{0} << (first + count);
   }
   return total;
+}
+
+size_t purge_uncarved(Slab* slab) {
+  if (slab->rest_purged) return 0;
+  slab->rest_purged = true;
+  char* const start = start_of(slab);
+  const size_t from = slab->carved * block_size(slab->size_class);
+  const size_t first = round_up(from, os::page_size());
+  const size_t bytes = slab_granules(slab->size_class) * kGranule - first;
+  if (bytes == 0) return 0;
+  page_heap.end_huge_pages(slab, slab_granules(slab->size_class));
+  if (!os::purge(start + first, bytes)) return 0;
+  // The rest of the page in which the last block ends. (Where that is a hole, it is zero.)
+  if (!slab->fresh && first > from && (slab->holes & pages_of(from, 1)) == 0) memset(start + from, 0, first - from);
+  slab->fresh = true;
+  return bytes;
 }
 
 bool is_worth_a_walk(Slab* slab, Which which) {

@@ -24,6 +24,10 @@ bool in_hole(const Slab* slab, size_t offset);
 // others alone, in order of address. The bytes. Ends the process where the list has been written to.
 size_t make_holes(Slab* slab);
 
+// Gives back the part of the slab of which no blocks have been made yet, once: the memory may have been used before, or
+// have been a huge page's. The bytes.
+size_t purge_uncarved(Slab* slab);
+
 // Which slabs' free blocks are walked for holes: each is read, and most are in no cache.
 enum class Which : uint8_t {
   kAll,

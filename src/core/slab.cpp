@@ -28,6 +28,7 @@ void begin(Slab* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh
   slab->free = nullptr;
   slab->remote_batch = 0;
   slab->fresh = fresh;
+  slab->rest_purged = false;
   slab->takes = 0;
   slab->holes = 0;
   slab->in_holes = 0;

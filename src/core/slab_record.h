@@ -69,13 +69,14 @@ struct Slab : Granule {
   uint16_t used_after;  // blocks in use when the countdown ends
   uint16_t carved;      // blocks made so far, from the slab's start; written atomically, read by any thread
   SlabState state;
-  bool fresh;      // the slab's uncarved part has never been touched
+  bool fresh;      // the slab's uncarved part holds zeros
   uint16_t takes;  // how often the heap has taken a long list of the slab's (core/list_order.h), modulo 2^16
   union {
     uint16_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
     uint16_t from_ready;  // the others, while it is aside: how many blocks were taken behind `ready`
   };
   uint16_t in_holes;  // of the blocks made: free, and in no list, as a part of them lies in a hole
+  bool rest_purged;   // the uncarved part has been given back (core/holes.h: purge_uncarved)
   bool aside;         // holes were made while its owner slept, which has not seen them (core/holes.h)
   // Pages that were given back while the slab was in use, from its first page on (core/holes.h); written atomically,
   // read by any thread.

@@ -112,7 +112,7 @@ void* try_allocate(size_t bytes, size_t alignment) {
     if (const auto form = form_of_late_runtime<NewAligned>("_ZnwmSt11align_val_t"))
       return form(bytes, std::align_val_t{alignment});
   }
-  os::fatal("out of memory in operator new, and no C++ runtime to say so to:", nullptr);
+  os::fatal("out of memory in operator new, and no C++ runtime to say so to");
 }
 
 [[gnu::cold, gnu::noinline]] void* exhausted(size_t bytes, size_t alignment) {

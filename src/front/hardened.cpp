@@ -34,6 +34,7 @@ constexpr char kOtherAlignment[] = "a block deleted as one of another alignment:
 // Before the first arena is made.
 void prepare() {
   if (__atomic_load_n(&commit_side_tables, __ATOMIC_RELAXED) != nullptr) return;
+  purge_side_tables = purge_states;
   __atomic_store_n(&commit_side_tables, &commit_states, __ATOMIC_RELAXED);
   os::enable_memory_tags();
 }
@@ -250,9 +251,7 @@ bool Hardened::refit(void* block, size_t bytes) {
 size_t Hardened::give_back(bool holes) {
   if (own_heap != &no_heap) own_heap->held.flush();
   let_go_of_spans();
-  const size_t bytes = Shared::give_back(holes);
-  purge_states();
-  return bytes;
+  return Shared::give_back(holes);
 }
 
 void Hardened::start() {

@@ -49,11 +49,8 @@ void leave_client(Client* client) {
 
 constinit ThreadExit<Client, leave_client> thread_exit;
 
-// For the purger. There may always be more the next time: frees alone don't wake it.
-bool sweep_idle_heaps(bool (*stop)()) {
-  page_heap.note_purged(support_core.sweep_idle_heaps(stop));
-  return false;
-}
+constinit const Sweeper sweeper_of_clients = {[](bool (*stop)()) { return support_core.sweep_idle_heaps(stop); },
+                                              [] { return support_core.all_heaps_rest(); }};
 
 // Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted: then what
 // the thread allocates is the orphans'.
@@ -61,7 +58,7 @@ bool start_thread() {
   if (thread_ends || !page_heap.set_up() || !thread_exit.has_key()) return false;
   Client* client = support_core.open();
   if (client == nullptr) return false;
-  sweep_idle.store(sweep_idle_heaps, std::memory_order_relaxed);
+  sweeper.store(&sweeper_of_clients, std::memory_order_relaxed);
   page_heap.books.has_thread_heaps.store(true, std::memory_order_relaxed);
   thread_magazines = client;
   return thread_exit.watch(client);

@@ -49,7 +49,7 @@ void say_why_not(const char* why) {
 void hand_over() {
   alone.start = kNowhere;
   alone.over = true;  // before there is another thread to read it
-  if (alone.heap != nullptr) Shared::keep_first_heap();
+  if (alone.heap != nullptr) keep_first_heap();
 }
 
 // What is_alone() asks where nothing is set up yet, or a second thread may be there by now.
@@ -58,7 +58,7 @@ void hand_over() {
   if (alone.heap == nullptr) {
     if (!page_heap.set_up()) return false;
     if (order_is_known()) {
-      alone.heap = Shared::claim_first_heap(alone.free);
+      alone.heap = claim_first_heap(alone.free);
     } else {
       say_why_not("a C library in which it can't be told when the second thread starts");
     }

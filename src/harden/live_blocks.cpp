@@ -38,8 +38,7 @@ os::MapResult commit_states(const Arena& arena, size_t end) {
   return result;
 }
 
-void purge_states() {
-  const Locked lock;
+void purge_states(const Locked& lock) {
   PageHeap::walk(lock, [](const Granule* run) {
     if (!is_free(run)) return 0;
     const uintptr_t start = reinterpret_cast<uintptr_t>(state_tables.all[run->arena]) +

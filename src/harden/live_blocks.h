@@ -50,8 +50,8 @@ extern constinit StateTables state_tables [[gnu::visibility("hidden")]];
 // For pages/arena.h's commit_side_tables.
 os::MapResult commit_states(const Arena& arena, size_t end);
 
-// Gives back the memory that holds the states of free runs: all of them are 0.
-void purge_states();
+// For purge_side_tables: the states of free runs, all of which are 0.
+void purge_states(const Locked& lock);
 
 // Of an address in a slab (or where empty blocks are) of the first arena, or of any.
 [[gnu::always_inline]] inline uint8_t* state_in_first(const void* address) {

@@ -99,14 +99,12 @@ void warn(const char* what, const char* detail) {
   write_all(standard_error(), buffer, text.stored() + 1);
 }
 
-Ending::Ending(const char* what, const void* address, const char* detail, const char* next)
-    : mask_(set_mask(~uint64_t{0})) {
+Ending::Ending(const char* what, const char* next) : mask_(set_mask(~uint64_t{0})) {
   int cancel_state;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   char buffer[512];
   Text text(buffer, sizeof buffer - 1);
-  text << "annex: " << what << " ";
-  text.hex(reinterpret_cast<uintptr_t>(address)) << detail << " in ";
+  text << "annex: " << what << " in ";
   append_program(text);
   text << "[" << static_cast<uint64_t>(system_call(SYS_getpid)) << "]";
   append_next(text, next);
@@ -127,8 +125,6 @@ void Ending::end() {
   end_at_once();
 }
 
-void fatal(const char* what, const void* address, const char* detail, const char* next) {
-  Ending(what, address, detail, next).end();
-}
+void fatal(const char* what, const char* next) { Ending(what, next).end(); }
 
 }  // namespace annex::os

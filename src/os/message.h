@@ -25,8 +25,8 @@ void warn(const char* what, const char* detail = "");
 // as with glibc's malloc.
 class Ending {
  public:
-  // "annex: <what> 0x<address><detail> in <program>[<process id>]; <what to do next>".
-  Ending(const char* what, const void* address, const char* detail, const char* next);
+  // "annex: <what> in <program>[<process id>]; <what to do next>".
+  explicit Ending(const char* what, const char* next = "");
   [[noreturn]] void end();
 
  private:
@@ -35,7 +35,6 @@ class Ending {
 };
 
 // Both at once.
-[[noreturn, gnu::cold, gnu::noinline]] void fatal(const char* what, const void* address, const char* detail = "",
-                                                  const char* next = "");
+[[noreturn, gnu::cold, gnu::noinline]] void fatal(const char* what, const char* next = "");
 
 }  // namespace annex::os

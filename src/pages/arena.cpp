@@ -11,6 +11,7 @@ constinit Primary primary = {kNowhere, 0, nullptr};
 [[gnu::section(".bss.arenas")]] constinit Arena arenas[kMaxArenas];  // last of all: layout.ld
 constinit uint32_t arena_count = 0;
 constinit CommitSideTables* commit_side_tables = nullptr;
+constinit PurgeSideTables* purge_side_tables = nullptr;
 
 namespace {
 

@@ -27,6 +27,8 @@
 
 namespace annex {
 
+class Locked;  // locked.h
+
 // The first arena, for those who free: every free reads it. `granules` grows, seldom (kMetadataStep), under the
 // lock; the rest is written once, before there is a block.
 struct alignas(64) Primary {
@@ -82,6 +84,13 @@ class Arena {
 
   // With the lock held:
   Granule* first() const { return metadata_; }
+  // The first granule of the 2 MiB in which one lies, and the last one's next (or the frontier).
+  Granule* huge_begin(const Granule* granule) const {
+    return first() + round_down<size_t>(index_of(granule), kGranulesPerHugePage);
+  }
+  Granule* huge_end(const Granule* granule) const {
+    return std::min(huge_begin(granule) + kGranulesPerHugePage, frontier());
+  }
   Granule* frontier() const { return metadata_ + frontier_; }  // the first granule never used
   // Whether addresses are left for so many granules more. What can't be had all the same is memory.
   bool has_room_for(uint32_t granules) const { return !blocked_ && size_t{frontier_} + granules <= bytes_ / kGranule; }
@@ -102,20 +111,19 @@ class Arena {
 
   // A run that is clean gets huge pages when it is touched.
   void advise_huge(const Granule* fresh, uint32_t granules, Books* books);
-  // So many granules go back, or pages of them do. Asks for huge pages no more in each 2 MiB of which other parts stay:
-  // the kernel would else join those with what has gone, into a huge page (khugepaged, max_ptes_none). Only so many
-  // times, as each may be a mapping of its own.
-  void end_huge_around(const Granule* first, uint32_t granules, Books* books);
+  // Asks for huge pages no more in the 2 MiB in which a granule lies. False where they weren't asked for, or that has
+  // been done so often that it is enough: each may be a mapping of its own.
+  bool end_huge(const Granule* granule, Books* books);
   // The pages of a run, of this arena or another, have been moved to one of this arena's, and with them the advice.
   void note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books);
 
  private:
-  void end_huge_of(size_t granule, Books* books);
   bool commit_to(uint32_t frontier, Books* books);
   bool commit_metadata(uint32_t frontier, Books* books);
   bool succeeded(os::MapResult result);
   bool note_huge_up_to(uint32_t end, Books* books);
   bool is_huge(size_t granule) const;
+  bool has_huge(size_t first) const;  // any of the 2 MiB that begin there
   void set_huge(size_t from, size_t to, bool huge, Books* books);
 
   char* start_ = nullptr;
@@ -135,6 +143,9 @@ class Arena {
 // held, before the frontier gets there.
 using CommitSideTables = os::MapResult(const Arena& arena, size_t end);
 extern constinit CommitSideTables* commit_side_tables;
+// Gives back what is kept there for free runs; nullptr where that is not worth it.
+using PurgeSideTables = void(const Locked& lock);
+extern constinit PurgeSideTables* purge_side_tables;
 
 inline constexpr size_t kMaxArenas = 64;
 extern constinit Arena arenas[kMaxArenas];

@@ -80,7 +80,7 @@ size_t growth_excess(const Books& books, size_t bytes) {
 bool growth_can_wait(const Books& books) { return books.keepers > 0 && books.dirty <= 2 * slack(books); }
 
 bool purger_is_useful(const Books& books) {
-  if (books.live < kDirtySlack || os::options.purge_delay_ms <= 0) return false;
+  if (books.live < kDirtySlack || os::options.purge_delay_ms < 0) return false;
   if (os::options.background == os::Background::kAll) return true;
   return os::options.background == os::Background::kAuto && books.has_thread_heaps.load(std::memory_order_relaxed) &&
          !__libc_single_threaded;

@@ -31,6 +31,11 @@ bool Arena::is_huge(size_t granule) const {
   return granule < huge_noted_ && (huge_[granule / 64] >> (granule % 64) & 1) != 0;
 }
 
+bool Arena::has_huge(size_t first) const {
+  constexpr uint64_t kPiece = (uint64_t{1} << kGranulesPerHugePage) - 1;
+  return first < huge_noted_ && (huge_[first / 64] >> (first % 64) & kPiece) != 0;
+}
+
 void Arena::set_huge(size_t from, size_t to, bool huge, Books* books) {
   to = std::min<size_t>(to, huge_noted_);
   for (size_t at = from, next; at < to; at = next) {
@@ -47,32 +52,23 @@ void Arena::set_huge(size_t from, size_t to, bool huge, Books* books) {
 void Arena::advise_huge(const Granule* fresh, uint32_t granules, Books* books) {
   const uint32_t at = static_cast<uint32_t>(index_of(fresh));
   if (!note_huge_up_to(at + granules, books)) return;
+  for (uint32_t i = round_up(at, kGranulesPerHugePage); i + kGranulesPerHugePage <= at + granules;
+       i += kGranulesPerHugePage) {
+    if (!has_huge(i) && books->huge_ended > 0) --books->huge_ended;
+  }
   os::advise_huge(start_of(fresh), size_t{granules} * kGranule, true);
   set_huge(at, at + granules, true, books);
 }
 
-// The 2 MiB in which the granule lies.
-void Arena::end_huge_of(size_t granule, Books* books) {
+bool Arena::end_huge(const Granule* granule, Books* books) {
   constexpr uint32_t kMost = 8192;
-  const size_t from = round_down<size_t>(granule, kGranulesPerHugePage);
-  const size_t to = std::min<size_t>(from + kGranulesPerHugePage, index_of(frontier()));
-  const bool any = [&] {
-    for (size_t i = from; i < to; ++i) {
-      if (is_huge(i)) return true;
-    }
-    return false;
-  }();
-  if (!any || books->huge_ended == kMost) return;
+  const size_t from = index_of(huge_begin(granule));
+  const size_t to = index_of(huge_end(granule));
+  if (!has_huge(from) || books->huge_ended == kMost) return false;
   ++books->huge_ended;
   os::advise_huge(start_ + from * kGranule, (to - from) * kGranule, false);
   set_huge(from, to, false, books);
-}
-
-void Arena::end_huge_around(const Granule* first, uint32_t granules, Books* books) {
-  const size_t from = index_of(first);
-  const size_t to = from + granules;
-  if (from % kGranulesPerHugePage != 0) end_huge_of(from, books);
-  if (to % kGranulesPerHugePage != 0) end_huge_of(to - 1, books);
+  return true;
 }
 
 void Arena::note_moved(const Granule* from, const Granule* to, uint32_t granules, Books* books) {

@@ -20,7 +20,6 @@ namespace {
 
 constexpr size_t kSmallestArena = 2 * kHugePage;
 constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
-constexpr uint64_t kEmptyAfterMs = 100;  // for the transfer cache: so long may something lie there
 
 }  // namespace
 
@@ -237,8 +236,11 @@ void PageHeap::give(Span* span, bool clean, const Span* moved_to) {
 
 void PageHeap::give(Spares* spares) {
   if (spares->count == 0) return;
+  const uint64_t now = os::now_ms();
   const Locked lock;
-  while (spares->count > 0) free_.put(end_use(spares->runs[--spares->count], 1), 1, FreeState::kClean);
+  // Memory may be behind them, of a huge page that is none any more (purge.cpp: end_huge).
+  const FreeState state = books.huge_ended > 0 ? FreeState::kDirty : FreeState::kClean;
+  while (spares->count > 0) free_.put(end_use(spares->runs[--spares->count], 1), 1, state, now);
 }
 
 // --- in place --------------------------------------------------------------------------------------------------------
@@ -296,9 +298,9 @@ size_t PageHeap::count_dirty_runs(const Locked&) const {
   return count;
 }
 
-void PageHeap::end_huge_pages(const Granule* run, uint32_t granules) {
+void PageHeap::end_huge_pages(Granule* run, uint32_t granules) {
   const Locked lock;
-  arena_of_run(run).end_huge_around(run, granules, &books);
+  end_huge_around(lock, run, granules);
 }
 
 // --- all of it -------------------------------------------------------------------------------------------------------
@@ -310,6 +312,7 @@ size_t PageHeap::trim(size_t of_slabs) {
   const size_t bytes = of_slabs + purge_all(lock);
   books.purged_total += of_slabs;
   for (uint32_t i = 0; i < arena_count; ++i) trim(arenas[i]);
+  if (purge_side_tables != nullptr) purge_side_tables(lock);
   return bytes;
 }
 

@@ -140,10 +140,12 @@ class PageHeap {
   // need not wait until the old thread has gone.
   static constexpr long kNothing = LONG_MAX;
   long purger_purges(bool* small);
+  // Nothing is due any more, for now: what is kept in the books for what has been given back goes, too.
+  void purger_rests();
   // It has ended, or, where it could not be made, is not wanted for a second.
   void purger_ended(bool not_made = false);
   // Pages of a run in use are about to go back: no huge pages there any more.
-  void end_huge_pages(const Granule* run, uint32_t granules);
+  void end_huge_pages(Granule* run, uint32_t granules);
   // So many bytes of slabs in use have gone back.
   void note_purged(size_t bytes);
 
@@ -198,6 +200,8 @@ class PageHeap {
 
   // purge.cpp
   bool something_may_be_due(const Locked& lock) const;
+  void end_huge_around(const Locked& lock, Granule* run, uint32_t granules);
+  void end_huge(const Locked&, Arena& arena, Granule* run, const Granule* granule);
   void purge_due(Locked& lock, uint64_t now_ms, size_t bytes);
   void before_growth(Locked& lock, size_t bytes);
   size_t purge_all(Locked& lock);
@@ -228,9 +232,11 @@ class PageHeap {
   void leave_one_out(const Locked&);
 
   FreeRuns free_;
+  uint64_t rested_with_ = 0;  // what had been purged when the purger last had nothing to do
   TransferCache transfer_cache_;
-  uint64_t emptied_ms_ = 0;  // when the transfer cache was last emptied
-  Chance chance_;            // hardened build: places
+  static constexpr uint64_t kEmptyAfterMs = 100;  // for the transfer cache: so long may something lie there
+  uint64_t emptied_ms_ = 0;                       // when it was last emptied
+  Chance chance_;                                 // hardened build: places
   uint32_t tails_unmapped_ = 0;
   uint32_t pieces_moved_to_ = 0;  // of 2 MiB (gather.cpp)
   bool moving_refused_ = false;   // by the system: it is not asked again

@@ -25,6 +25,37 @@ bool PageHeap::something_may_be_due(const Locked& lock) const {
   return commitment::something_may_be_due(books) && (os::options.purge_delay_ms == 0 || Unlocked::count(lock) == 0);
 }
 
+// The run goes back, or pages of it do: no huge pages any more in each 2 MiB of which other parts stay. The kernel
+// would else join those with what has gone, into a huge page (khugepaged, max_ptes_none).
+void PageHeap::end_huge_around(const Locked& lock, Granule* run, uint32_t granules) {
+  Arena& arena = arena_of_run(run);
+  Granule* const end = run + granules;
+  if (arena.huge_begin(run) != run) end_huge(lock, arena, run, run);
+  if (arena.huge_begin(end) != end) end_huge(lock, arena, run, end - 1);
+}
+
+// The 2 MiB in which a granule of the run lies. Where there was a huge page, memory may be behind all of it, and what
+// counts as clean there is dirty from now on.
+[[gnu::cold]] void PageHeap::end_huge(const Locked&, Arena& arena, Granule* run, const Granule* granule) {
+  if (!arena.end_huge(granule, &books)) return;
+  const uint64_t now = os::now_ms();
+  Granule* const from = arena.huge_begin(granule);
+  Granule* const to = arena.huge_end(granule);
+  Granule* head = run;
+  while (head > from) head -= length_of(head - 1);
+  while (head < to) {
+    Granule* next = head + length_of(head);
+    if (is_free(head, FreeState::kClean)) {
+      Granule* const first = std::max(head, from);
+      const uint32_t granules = static_cast<uint32_t>(std::min(next, to) - first);
+      free_.take(static_cast<FreeRun*>(head), static_cast<uint32_t>(first - head), granules);
+      FreeRun* const joined = free_.put(first, granules, FreeState::kDirty, now);
+      next = joined + joined->length;  // what it was joined with, or the run's end that is not in the 2 MiB
+    }
+    head = next;
+  }
+}
+
 // Gives the oldest dirty run back, or its end, without the lock for as long as the kernel takes. The bytes; 0 where the
 // system can't.
 size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
@@ -35,7 +66,7 @@ size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
   // The addresses go back with the memory, for the program to map.
   const bool unmaps = bytes >= (books.addresses_are_scarce ? commitment::kUnmappedIfScarce : commitment::kUnmapped);
   char* const start = start_of(run);
-  arena_of_run(run).end_huge_around(run, granules, &books);
+  end_huge_around(lock, run, granules);
   const bool purged = [&] {
     const Unlocked unlocked(lock);
     return unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);
@@ -136,6 +167,7 @@ bool PageHeap::keeper_purges_after_growth() {
 long PageHeap::purger_purges(bool* small) {
   Locked lock;
   const uint64_t now = os::now_ms();
+  if (now - emptied_ms_ > kEmptyAfterMs) empty_transfer_cache(lock);
   if (books.keepers == 0) {
     // In pieces: whoever forks waits for the one that is under way.
     purge_while(
@@ -151,6 +183,13 @@ long PageHeap::purger_purges(bool* small) {
   // In the past where keepers or the system do not give it back.
   const long due = static_cast<long>(free_.oldest()->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
   return std::max(due, 0L);
+}
+
+void PageHeap::purger_rests() {
+  const Locked lock;
+  if (rested_with_ == books.purged_total) return;
+  rested_with_ = books.purged_total;
+  if (purge_side_tables != nullptr) purge_side_tables(lock);
 }
 
 void PageHeap::note_purged(size_t bytes) {

@@ -3,10 +3,10 @@
 // Without it a process gives memory back where its own threads come by (commitment.h, delay), and one that does nothing
 // keeps what is dirty. A process that has several threads has one (ANNEX_BACKGROUND=0: none; 1: every process). It is
 // made before there is anything to give back, once the heap holds 2 MiB: the free that would call for it may be one in
-// which no thread can be made (os/helper_thread.h). It leaves runs to keepers where there are some, ends when the heap
-// has become smaller, and each time also gives back what heaps keep that have hardly been used since the time before
-// (sweep_idle). While nothing is due it sleeps without a timer, until a thread gets a heap, or back one that was taken,
-// or a large block is freed.
+// which no thread can be made (os/helper_thread.h). It leaves runs to keepers where there are some, and ends when the
+// heap has become smaller. Once in ANNEX_PURGE_DELAY (a tenth of a second to one) it also gives back what heaps keep
+// that have hardly been used since the time before. While nothing is due it sleeps without a timer, until a thread gets
+// a heap, or back one that was taken, or a large block is freed (offload: or any block goes back to its heap).
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,14 @@
 
 namespace annex {
 
-// What a front end has the purger do each time that it wakes, with no lock held: gives back what lies in heaps that are
-// not used, until stop() is true. False where there may be more to do the next time. nullptr: nothing.
-extern constinit std::atomic<bool (*)(bool (*stop)())> sweep_idle;
+// A front end's part of the purger's work, with no lock held.
+struct Sweeper {
+  // Gives back what lies in heaps that are not used, until stop() is true. False where there may be more the next time.
+  bool (*sweep)(bool (*stop)());
+  // Whether nothing has happened to any heap since it was swept.
+  bool (*all_rest)();
+};
+extern constinit std::atomic<const Sweeper*> sweeper;  // nullptr: there is nothing to sweep
 
 // On a slow path of malloc, with no lock held: starts the purger where it is wanted.
 void start_purger();

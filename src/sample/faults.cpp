@@ -90,12 +90,14 @@ void catch_faults() {
 }
 
 void end_process(const char* what, const void* address, const Page* page) {
-  char detail[100];
-  os::Text text(detail, sizeof detail - 1);
+  char line[200];
+  os::Text text(line, sizeof line - 1);
+  text << what << " ";
+  text.hex(reinterpret_cast<uintptr_t>(address));
   const bool known = page != nullptr && page->state != State::kUnused;
   if (known) describe(text, static_cast<const char*>(address), page);
-  detail[text.stored()] = '\0';
-  os::Ending ending(what, address, detail, "");
+  line[text.stored()] = '\0';
+  os::Ending ending(line);
   if (known) {
     print("allocated", page->allocated);
     if (page->state == State::kFreed) print("freed", page->freed);

@@ -55,10 +55,6 @@ struct Client : Magazines {
   std::atomic<uint32_t> activity_seen = 0;
   std::atomic<uint32_t> activity_looked = 0;  // when it last asked whether its CPU is free
 
-  // The purger's: the activity when it last looked, and whether what the client's heap keeps has gone back then.
-  uint32_t seen = 0;
-  bool swept = false;
-
   // Read by all, seldom written.
   alignas(64) std::atomic<SupportThread*> served_by = nullptr;  // nullptr: not yet placed (support/placement.h)
   Client* next_pooled = nullptr;                                // under the support core's lock

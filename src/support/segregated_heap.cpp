@@ -9,6 +9,7 @@
 #include "core/holes.h"
 #include "core/span.h"
 #include "pages/page_heap.h"
+#include "pages/purger.h"
 #include "support/side_tables.h"
 
 namespace annex::support {
@@ -135,6 +136,7 @@ Batch SegregatedHeap::take_bits(Slab* slab, uint32_t most) {
 }
 
 Batch SegregatedHeap::take(SizeClass c, uint32_t most) {
+  note_change();
   Slab* const slab = provide(c, most);
   return slab != nullptr ? take_bits(slab, most) : Batch{};
 }
@@ -173,8 +175,10 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
   const auto hold = [&held](SegregatedHeap* heap) {
     if (heap == held) return;
     if (held != nullptr) held->lock.unlock();
-    if (heap != nullptr) heap->lock.lock();
     held = heap;
+    if (heap == nullptr) return;
+    heap->lock.lock();
+    heap->note_change();
   };
   for (uint32_t i = 0; i < count;) {
     Granule* const head = block_or_die(blocks[i]);
@@ -192,6 +196,7 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
     }
   }
   hold(nullptr);
+  wake_purger();
 }
 
 bool SegregatedHeap::put_one(void* block) {
@@ -227,26 +232,34 @@ void SegregatedHeap::drop(Slab* slab) {
   let_go(slab);
 }
 
+size_t SegregatedHeap::make_holes_in(Slab* slab) {
+  const size_t rest = purge_uncarved(slab);
+  if (slab->countdown == usable_of(slab)) return rest;
+  BlockSet free;
+  for (uint32_t number = 0; number < slab->carved; ++number) {
+    if ((slab->bitmap[number / kWord] >> (number % kWord) & 1) != 0) free.add(number);
+  }
+  const uint32_t before = usable_of(slab);
+  const uint64_t fresh = plan_holes(slab, &free);
+  if (fresh == 0) return rest;
+  for (uint32_t number = 0; number < slab->carved; ++number) {
+    if (!free.has(number)) slab->bitmap[number / kWord] &= ~(uint64_t{1} << (number % kWord));
+  }
+  note_holes(slab);
+  page_heap.books.note_untouched((before - usable_of(slab)) * block_size(slab->size_class));
+  return rest + purge_holes(slab, fresh);
+}
+
 size_t SegregatedHeap::make_holes(const os::Stop& stop) {
   size_t total = 0;
-  life_.for_each_partial([&](Slab* slab) {
-    if (stop()) return false;
-    if (slab->countdown == usable_of(slab)) return true;
-    BlockSet free;
-    for (uint32_t number = 0; number < slab->carved; ++number) {
-      if ((slab->bitmap[number / kWord] >> (number % kWord) & 1) != 0) free.add(number);
-    }
-    const uint32_t before = usable_of(slab);
-    const uint64_t fresh = plan_holes(slab, &free);
-    if (fresh == 0) return true;
-    for (uint32_t number = 0; number < slab->carved; ++number) {
-      if (!free.has(number)) slab->bitmap[number / kWord] &= ~(uint64_t{1} << (number % kWord));
-    }
-    note_holes(slab);
-    page_heap.books.note_untouched((before - usable_of(slab)) * block_size(slab->size_class));
-    total += purge_holes(slab, fresh);
-    return true;
-  });
+  const auto make = [&](Slab* slab) {
+    total += make_holes_in(slab);
+    return !stop();
+  };
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    if (Slab* const slab = life_.current(c); slab != nullptr && !make(slab)) return total;
+  }
+  life_.for_each_partial(make);
   return total;
 }
 

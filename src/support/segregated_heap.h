@@ -13,12 +13,14 @@
 // thread that does its work.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/slab_life.h"
 #include "core/slab_record.h"
+#include "core/swept.h"
 #include "os/lock.h"
 #include "support/batch.h"
 
@@ -27,6 +29,7 @@ namespace annex::support {
 class SegregatedHeap {
  public:
   os::Lock lock;
+  Swept swept;
 
   // With the lock held: between 1 and `most` blocks of the class, all of one slab; none where memory is exhausted.
   Batch take(SizeClass c, uint32_t most);
@@ -44,6 +47,9 @@ class SegregatedHeap {
   size_t make_holes(const os::Stop& stop);
   // With the lock held: the size of the class's slabs.
   size_t bytes(SizeClass c) const { return slabs_[c] * slab_granules(c) * kGranule; }
+
+  // How often something has been taken or put back so far, about.
+  uint32_t changes() const { return changes_.load(std::memory_order_seq_cst); }
 
   // Puts blocks back into the heaps that they are from, whose locks it takes, one at a time. Spans among them are
   // freed. Ends the process where one is no block that is out.
@@ -82,9 +88,13 @@ class SegregatedHeap {
   Slab* new_slab(SizeClass c);
   uint32_t put(Slab* slab, void* const* blocks, uint32_t count);
   uint32_t put_many(Slab* slab, void* const* blocks, uint32_t count);
+  static size_t make_holes_in(Slab* slab);
   void count_back(Slab* slab, uint32_t came_back);
   void drop(Slab* slab);
 
+  void note_change() { changes_.store(changes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
+  std::atomic<uint32_t> changes_{0};  // written with the lock held
   SlabLife<Bits> life_;
   uint32_t slabs_[kClasses] = {};
 };

@@ -2,7 +2,6 @@
 #include "support/support_core.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/block.h"
 #include "core/span.h"
@@ -128,18 +127,28 @@ size_t SupportCore::flush_heaps(bool makes_holes) {
   return holes;
 }
 
-size_t SupportCore::sweep_idle_heaps(bool (*stop)()) {
+bool SupportCore::sweep_idle_heaps(bool (*stop)()) {
   size_t holes = 0;
+  bool all = true;
+  const auto sweep = [&](SegregatedHeap* heap) {
+    bool rested;
+    if (heap->swept.wants(heap->changes(), 0, &rested)) holes += flush(heap, true, {&heap->lock, stop});
+    all = all && heap->swept.swept;
+  };
   for (Client* client = clients(); client != nullptr && !stop(); client = client->next_of_all) {
-    const uint32_t now = client->activity.load(std::memory_order_relaxed);
-    const bool idle = now == std::exchange(client->seen, now);
-    if (idle && client->swept) continue;
-    client->swept = idle;
-    if (!idle) continue;
-    absorb_all(client);
-    holes += flush(&client->heap, true, {&client->heap.lock, stop});
+    if (!client->freed.empty()) absorb_all(client);
+    sweep(&client->heap);
   }
-  return holes;
+  sweep(&orphans);
+  page_heap.note_purged(holes);
+  return all && !stop();
+}
+
+bool SupportCore::all_heaps_rest() const {
+  const auto rests = [](const SegregatedHeap& heap) { return heap.swept.rests(heap.changes()); };
+  const Client* client = clients();
+  while (client != nullptr && rests(client->heap)) client = client->next_of_all;
+  return client == nullptr && rests(orphans);
 }
 
 void SupportCore::hold_locks_for_fork() {

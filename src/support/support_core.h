@@ -33,9 +33,9 @@ class SupportCore {
   // Slabs that are empty go back, of all heaps, and where that is wanted pages in which no block is out; the bytes of
   // those.
   size_t flush_heaps(bool makes_holes);
-  // For the purger: the same of heaps whose clients have done nothing since it last looked, until stop() is true; the
-  // bytes.
-  size_t sweep_idle_heaps(bool (*stop)());
+  // For the purger: the same of heaps to which nothing has happened since it last looked (pages/purger.h: Sweeper).
+  bool sweep_idle_heaps(bool (*stop)());
+  bool all_heaps_rest() const;
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
   // How many belong to a thread now.

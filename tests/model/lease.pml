@@ -1,7 +1,7 @@
 // The lease of a heap as a model for Spin, which tries every order of the steps of a thread that has the heap and of
 // others that take it while that thread is on no slow path (front/lease.h).
 //
-// The model is of the protocol: front/lease.h, the heap's owner and whoever takes it (front/shared.cpp), and holes that
+// The model is of the protocol: front/lease.h, the heap's owner and whoever takes it (front/thread_heap.cpp), and holes that
 // are made while the owner sleeps (core/heap.cpp, core/holes.cpp), under their names. The owner's stores wait in a
 // buffer, as a processor's do, until they drain: at any time later; where the owner takes a lock; and in a barrier that
 // another thread has all threads pass. Simpler than the library:

@@ -1,7 +1,7 @@
 // Remote frees as a model for Spin, which tries every order of the steps of threads that free blocks of one heap, of
 // threads that have the heap one after the other, and of one that forks.
 //
-// The model is of the protocol: src/remote, the pool of heaps (front/shared.cpp) and fork, under their names. It is
+// The model is of the protocol: src/remote, the pool of heaps (front/thread_heap.cpp) and fork, under their names. It is
 // simpler than the library:
 //
 //   memory orders   All steps are sequentially consistent. In the library posts, takings and the mark of being pooled

@@ -1,4 +1,4 @@
-// The threads, and the pool in which the heap lies while none of them has it (front/shared.cpp).
+// The threads, and the pool in which the heap lies while none of them has it (front/thread_heap.cpp).
 
 #define OWNER_FORKS (FORKER < OWNERS)
 #define SENDER_FORKS (FORKER >= OWNERS && FORKER < THREADS)

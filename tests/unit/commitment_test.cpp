@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "consistency.h"
 #include "core/block.h"
@@ -247,6 +248,32 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
   free_span(as_span(block_or_die(other)));
   page_heap.books.slabs_then = slabs_then;
   page_heap.books.touched_then = touched;
+}
+
+// A huge page that ends may have put memory behind all of its 2 MiB: what is free there and was never used counts as
+// dirty from then on, and goes back like all that is.
+TEST_F(CommitmentTest, WhatIsFreeInAHugePageThatEndsIsDirty) {
+  const auto before = std::exchange(os::options.huge_pages, os::HugePages::kAlways);
+  page_heap.trim();
+  uint32_t longest;
+  {
+    const Locked lock;
+    const FreeRun* const run = PageHeapTest::free_runs(lock).longest(FreeState::kClean);
+    longest = run == nullptr ? 0 : run->length;
+  }
+  Span* const new_one = span(round_up(longest + 1, kGranulesPerHugePage) + 1);  // of new addresses, up to 2 MiB
+  ASSERT_EQ(page_heap.books.dirty, 0u);
+  const size_t huge = page_heap.books.huge;
+  page_heap.end_huge_pages(new_one, new_one->length);
+  EXPECT_EQ(page_heap.books.huge, huge - kHugePage);
+  EXPECT_EQ(page_heap.books.dirty, (kGranulesPerHugePage - 1) * kGranule);
+  page_heap.end_huge_pages(new_one, new_one->length);  // not again
+  EXPECT_EQ(page_heap.books.huge, huge - kHugePage);
+  test::expect_consistent();
+  page_heap.trim();
+  EXPECT_EQ(page_heap.books.dirty, 0u);
+  page_heap.give_span(new_one);
+  os::options.huge_pages = before;
 }
 
 TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {

@@ -157,43 +157,93 @@ TEST(Holes, AListThatWasWrittenToIsSeen) {
   for (char* block : sparse.kept) user.release(block);
 }
 
-// Every class, blocks longer than a page and slabs of several granules among them.
-TEST(Holes, AnyOrderOfAllocatingFreeingAndMakingHolesKeepsBlocksWhole) {
+// Takes and frees blocks of a class in any order; each keeps what was written into it.
+template <class ItsUser>
+struct Program {
+  ItsUser user;
+  SizeClass c;
+  std::mt19937* random;
+  struct Live {
+    char* block;
+    unsigned char pattern;
+  };
+  std::vector<Live> live = {};
+
+  void fill(char* block) {
+    const auto pattern = static_cast<unsigned char>((*random)());
+    memset(block, pattern, block_size(c));
+    live.push_back({block, pattern});
+  }
+  char* take_last() {
+    char* const block = live.back().block;
+    live.pop_back();
+    return block;
+  }
+  void take_and_free() {
+    const size_t wanted = (*random)() % (3 * slab_capacity(c)) + 3;
+    while (live.size() < wanted) fill(user.allocate(c));
+    std::shuffle(live.begin(), live.end(), *random);
+    while (live.size() > std::max<size_t>(wanted / 16, 2)) user.release(take_last());
+  }
+  void expect_whole() {
+    for (const Live& each : live) {
+      for (size_t i = 0; i < block_size(c); i += 8)
+        ASSERT_EQ(static_cast<unsigned char>(each.block[i]), each.pattern) << int{c};
+    }
+    test::expect_consistent();
+  }
+};
+
+// Every class, blocks longer than a page and slabs of several granules among them. make_holes(program): the bytes.
+template <class ItsUser, class MakeHoles>
+void expect_whole_in_any_order(MakeHoles make_holes) {
   std::mt19937 random(17);
   for (SizeClass c = 0; c < kClasses; ++c) {
-    User user;
-    struct Live {
-      char* block;
-      unsigned char pattern;
-    };
-    std::vector<Live> live;
-    const size_t size = block_size(c);
-    const size_t most = 3 * slab_capacity(c);
+    Program<ItsUser> program = {.user = {}, .c = c, .random = &random};
     size_t bytes = 0;
-    for (int phase = 0; phase < 8; ++phase) {
-      const size_t wanted = random() % most;
-      while (live.size() < wanted) {
-        char* const block = user.allocate(c);
-        const auto pattern = static_cast<unsigned char>(random());
-        memset(block, pattern, size);
-        live.push_back({block, pattern});
-      }
-      std::shuffle(live.begin(), live.end(), random);
-      while (live.size() > std::max<size_t>(wanted / 16, 2)) {
-        user.release(live.back().block);
-        live.pop_back();
-      }
-      bytes += user.make_holes();
-      for (const Live& each : live) {
-        for (size_t i = 0; i < size; i += 8)
-          ASSERT_EQ(static_cast<unsigned char>(each.block[i]), each.pattern) << int{c};
-      }
-      test::expect_consistent();
-      if (HasFailure()) return;
+    for (int phase = 0; phase < 12; ++phase) {
+      program.take_and_free();
+      bytes += make_holes(&program);
+      program.expect_whole();
+      if (::testing::Test::HasFailure()) return;
     }
     EXPECT_GT(bytes, 0u) << "class " << int{c};
-    for (const Live& each : live) user.release(each.block);
+    while (!program.live.empty()) program.user.release(program.take_last());
   }
+}
+
+TEST(Holes, AnyOrderOfAllocatingFreeingAndMakingHolesKeepsBlocksWhole) {
+  expect_whole_in_any_order<User>([](Program<User>* program) { return program->user.make_holes(); });
+}
+
+// What the rest of a slab held before its blocks are made, or has from a huge page, goes back, once; the blocks that
+// are made there later are whole.
+TEST(Holes, ThePartWithoutBlocksGoesBack) {
+  User user;
+  const SizeClass c = class_of(1000);
+  std::vector<char*> all;
+  for (uint32_t i = 0; i < 8 * slab_capacity(c); ++i) all.push_back(user.allocate(c));
+  for (char* block : all) {
+    memset(block, 0x5A, block_size(c));
+    user.release(block);
+  }
+  user.heap.flush();
+  char* const one = user.allocate(c);  // of dirty memory
+  Slab* const slab = slab_of(one);
+  ASSERT_LT(slab->carved, slab_capacity(c));
+  char* const rest = start_of(slab) + round_up<size_t>(slab->carved * block_size(c), kPage);
+  memset(rest, 0x5A, kPage);
+  EXPECT_GE(user.make_holes(), kPage);
+  EXPECT_EQ(*rest, 0);
+  *rest = 1;
+  EXPECT_EQ(purge_uncarved(slab), 0u);
+  EXPECT_EQ(*rest, 1);
+  for (uint32_t i = 1; i < slab_capacity(c); ++i) {
+    char* const block = user.allocate(c);
+    memset(block, 0x5A, block_size(c));
+    user.release(block);
+  }
+  user.release(one);
 }
 
 // A heap that goes on allocating, and in whose other slabs nothing changes, gives holes back by and by.
@@ -391,59 +441,29 @@ TEST(HolesAside, NoHugePagesAreAskedForAroundThem) {
   os::options.huge_pages = before;
 }
 
-// As without sleep, above.
 TEST(HolesAside, AnyOrderOfStepsKeepsBlocksWhole) {
-  std::mt19937 random(17);
-  for (SizeClass c = 0; c < kClasses; ++c) {
-    Sleeper user;
-    struct Live {
-      char* block;
-      unsigned char pattern;
-    };
-    std::vector<Live> live;
-    const size_t size = block_size(c);
-    const size_t most = 3 * slab_capacity(c);
-    const auto fill = [&](char* block) {
-      const auto pattern = static_cast<unsigned char>(random());
-      memset(block, pattern, size);
-      live.push_back({block, pattern});
-    };
-    size_t bytes = 0;
-    for (int phase = 0; phase < 12; ++phase) {
-      const size_t wanted = random() % most + 3;
-      while (live.size() < wanted) fill(user.allocate(c));
-      std::shuffle(live.begin(), live.end(), random);
-      while (live.size() > std::max<size_t>(wanted / 16, 2)) {
-        user.release(live.back().block);
-        live.pop_back();
-      }
-      const unsigned late = random() % 3;
-      if (late == 1 && user.heap.free[c] != nullptr) {
-        const auto pop = user.begin_pop(c);
-        bytes += user.is_taken();
-        fill(user.end_pop(pop));
-        user.heap.end_aside();
-      } else if (late == 2) {
-        const auto free = user.begin_free(live.back().block);
-        live.pop_back();
-        bytes += user.is_taken();
-        const bool ends = user.end_free(free);
-        user.heap.end_aside();
-        if (ends) user.heap.settle(free.slab, free.slab->used_after);
-      } else {
-        bytes += user.is_taken();
-        user.heap.end_aside();
-      }
-      for (const Live& each : live) {
-        for (size_t i = 0; i < size; i += 8)
-          ASSERT_EQ(static_cast<unsigned char>(each.block[i]), each.pattern) << int{c};
-      }
-      test::expect_consistent();
-      if (HasFailure()) return;
+  std::mt19937 random(18);
+  expect_whole_in_any_order<Sleeper>([&](Program<Sleeper>* program) {
+    Sleeper& user = program->user;
+    const unsigned late = random() % 3;
+    size_t bytes;
+    if (late == 1 && user.heap.free[program->c] != nullptr) {
+      const auto pop = user.begin_pop(program->c);
+      bytes = user.is_taken();
+      program->fill(user.end_pop(pop));
+      user.heap.end_aside();
+    } else if (late == 2) {
+      const auto free = user.begin_free(program->take_last());
+      bytes = user.is_taken();
+      const bool ends = user.end_free(free);
+      user.heap.end_aside();
+      if (ends) user.heap.settle(free.slab, free.slab->used_after);
+    } else {
+      bytes = user.is_taken();
+      user.heap.end_aside();
     }
-    EXPECT_GT(bytes, 0u) << "class " << int{c};
-    for (const Live& each : live) user.release(each.block);
-  }
+    return bytes;
+  });
 }
 
 }  // namespace

@@ -2,22 +2,21 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from annex_lab import allocators as known
-from annex_lab import native
+from annex_lab import native, show
 from annex_lab.allocators import Allocator
 from annex_lab.attacks import program as attack_program
 from annex_lab.attacks import randomness as chance
 from annex_lab.attacks import score, tables
 from annex_lab.attacks.program import Attack
+from annex_lab.document import without_paths
 
 DEFAULT = ("glibc", "mimalloc3-secure", "snmalloc-checks", "scudo", "annex", known.HARDENED)
 console = Console(stderr=True)
@@ -58,22 +57,6 @@ def _print_list(everything: list[Attack]) -> None:
     for attack in everything:
         table.add_row(attack.name, attack.kind, attack.what, attack.gain)
     Console(width=220).print(table)
-
-
-def _watched(work: Iterator[str], total: int, heading: str) -> None:
-    """Does the work, with a bar on a terminal; returns early, and raises KeyboardInterrupt, after Ctrl-C."""
-    columns = (TextColumn("{task.description:44}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"))
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(heading, total=total)
-        for done, what in enumerate(work):
-            bar.update(task, completed=done, description=what)
-
-
-def _command() -> str:
-    from annex_lab.cli import without_paths  # which has this command registered
-
-    return without_paths(sys.argv[1:])
 
 
 def _write(text: str, document: dict, json_file: Path | None, markdown_file: Path | None, folder: Path | None) -> None:
@@ -123,12 +106,14 @@ def attacks(
     places: dict[str, list[chance.Randomness]] = {}
     interrupted = False
     try:
-        _watched(score.fill(scorecard, program, found, trials), len(chosen) * len(found), "attacks")
+        show.watched(console, score.fill(scorecard, program, found, trials), len(chosen) * len(found), "attacks")
         if randomness:
-            _watched(chance.measure(program, found, samples, places), chance.steps(found, samples), "addresses")
+            show.watched(
+                console, chance.measure(program, found, samples, places), chance.steps(found, samples), "addresses"
+            )
     except KeyboardInterrupt:
         interrupted = True
-    document = scorecard.as_document(found, {"command": _command(), "trials": trials})
+    document = scorecard.as_document(found, {"command": without_paths(sys.argv[1:]), "trials": trials})
     if places:
         document["randomness"] = {name: [one.as_dict() for one in each] for name, each in places.items()}
     _write(tables.as_markdown(scorecard, document, places), document, json_file, markdown_file, report)

@@ -6,12 +6,11 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from annex_lab import allocators as known
-from annex_lab import native
+from annex_lab import native, show
 from annex_lab.allocators import Allocator
-from annex_lab.document import Unusable
+from annex_lab.document import Unusable, without_paths
 from annex_lab.give_back import day, page, results, runs, table
 
 console = Console(stderr=True)
@@ -46,25 +45,13 @@ def _find(names: list[str], strict: bool) -> tuple[list[Allocator], list[dict[st
 
 def _command(is_day: bool, options: dict[str, object]) -> str:
     """That makes the same document, without paths of this machine."""
-    from annex_lab.cli import without_paths  # which has this command registered
-
     given = [part for name, value in options.items() if value != "" for part in (f"--{name}", f"{value}")]
     return without_paths(["give-back", *(["--day"] if is_day else []), *given])
 
 
-def _watched(work: Iterator[str], total: int) -> None:
-    """Does the work, with a bar on a terminal; raises KeyboardInterrupt after Ctrl-C."""
-    columns = (TextColumn("{task.description:36}"), BarColumn(), TextColumn("{task.completed:.0f} of {task.total:.0f}"))
-    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
-        for done, what in enumerate(work):
-            bar.update(task, completed=done, description=what)
-
-
 def _measured(document: dict, work: Iterator[str], total: int) -> dict:
     try:
-        _watched(work, total)
+        show.watched(console, work, total)
     except KeyboardInterrupt:
         document["interrupted"] = True
     except native.BuildFailed as why:

@@ -7,9 +7,8 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from annex_lab import machine, stats
+from annex_lab import document, machine, stats
 from annex_lab.allocators import Allocator
-from annex_lab.document import Unusable
 
 FORMAT = 1
 UNITS = ("_mib", "_mib_s", "_ms", "_us", "_s")  # of values that are no counts
@@ -36,16 +35,8 @@ def begun(kind: str, allocators: list[Allocator], absent: list[dict[str, str]], 
 
 def load(path: Path, kind: str) -> dict:
     """A document of that kind from a file; raises Unusable."""
-    try:
-        content = json.loads(path.read_text())
-    except OSError as why:
-        raise Unusable(f"{path}: {why.strerror}") from None
-    except ValueError:
-        raise Unusable(f"{path}: not JSON") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("kind") != kind:
-        day = " --day" if kind == "day" else ""
-        raise Unusable(f"{path}: not a result file of annex-lab give-back{day} --json (format {FORMAT})")
-    return content
+    command = "give-back --day" if kind == "day" else "give-back"
+    return document.read(path, command, FORMAT, lambda content: content.get("kind") == kind)
 
 
 def as_text(content: dict) -> str:

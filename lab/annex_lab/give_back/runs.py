@@ -39,10 +39,11 @@ def find(name: str) -> Allocator:
 
 
 def compiled(name: str) -> Path:
-    """tools/NAME.c compiled into build/bench, where what is there is older; raises BuildFailed."""
+    """tools/NAME.c compiled into build/bench, where what is there is older than it or blocks.h; raises BuildFailed."""
     source, binary = paths.ROOT / "tools" / f"{name}.c", paths.BENCH / name
     with native.alone():
-        if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+        newest = max(file.stat().st_mtime for file in (source, paths.ROOT / "tools" / "blocks.h"))
+        if not binary.exists() or binary.stat().st_mtime < newest:
             command = ["cc", "-O2", "-Wall", "-pthread", str(source), "-o", str(binary)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True)

@@ -40,6 +40,14 @@ COSTS = (
     ("purge_switches", "wake-ups of annex-purge"),
     ("helper_switches", "wake-ups of all its threads"),
 )
+# What giving back takes, and having the memory again.
+GIVING_BACK = (
+    ("holes-trimmed", "trim_ms", "a: the call"),
+    ("holes-trimmed", "again_ms", "a: then: taking and writing as many blocks as were free"),
+    ("threads-ended", "trim_ms", "d: the second call"),
+    ("threads-asleep", "trim_ms", "e: the call"),
+    ("spans", "trim_ms", "g: the call"),
+)
 IDLE_MODES = {
     "holes-one-thread": "b: one thread",
     "holes-two-threads": "c: two threads",
@@ -107,10 +115,25 @@ def costs(document: dict) -> list[tuple[str, list[str]]]:
     ]
 
 
+def giving_back(document: dict) -> list[tuple[str, list[str]]]:
+    """(what, a cell for each allocator) of what giving back takes, ms: the median, the smallest and the largest."""
+    made = {row["mode"] for row in document["results"]}
+    return [
+        (what, [results.cell(document, name, value, mode, as_range=True) for name in document["allocators"]])
+        for mode, value, what in GIVING_BACK
+        if mode in made
+    ]
+
+
 def tables(document: dict) -> list[Table]:
     """For the terminal: medians, and in brackets the spread, or the smallest and the largest."""
     made = []
-    for title, lines in (("Resident, MiB", rows(document)), ("What doing nothing costs", costs(document))):
+    parts = {
+        "Resident, MiB": rows(document),
+        "What giving back takes, ms": giving_back(document),
+        "What doing nothing costs": costs(document),
+    }
+    for title, lines in parts.items():
         table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
         table.add_column("")
         for name in document["allocators"]:

@@ -177,7 +177,7 @@ void LeaseWorld::perform(Thread* self, const std::string& operation) {
 
 // --- the owner ------------------------------------------------------------------------------------------------------
 
-// As in front/shared.cpp.
+// As in front/thread_heap.cpp.
 class LeaseWorld::OwnHeap {
  public:
   OwnHeap(LeaseWorld* world, Thread* self) : heap_(now(self)) {
@@ -362,7 +362,7 @@ void LeaseWorld::vanish(Thread* self) {
 
 // --- whoever takes the heap -----------------------------------------------------------------------------------------
 
-// front/shared.cpp: give_back_of.
+// front/thread_heap.cpp: give_back_of.
 void LeaseWorld::take() {
   remote::Guard guard(heap_.lock);
   if (heap_.lease.is_taken()) return;

@@ -2,8 +2,8 @@
 // small one of a single class, with six blocks of a slab. It sees when a block is handed out twice or lost, when a page
 // goes back in which a block is in use, and when two threads are in the heap at once.
 //
-// What src/front/shared.cpp, src/core/heap.cpp and holes.cpp do with the heap is done here under their names, in the
-// steps in which they read and write what two threads may race for. Simpler than there:
+// What src/front/thread_heap.cpp, src/core/heap.cpp and holes.cpp do with the heap is done here under their names, in
+// the steps in which they read and write what two threads may race for. Simpler than there:
 //
 //   slow paths    are one step each as far as the heap's lists go, once they have the heap
 //   pages         are of two blocks: 1 and 2, 3 and 4, 5 and 6. A slab with holes keeps its fast path, and is not let
