@@ -136,8 +136,7 @@ void meet_error() {
 }
 
 TEST_F(HelperThreadTest, AFatalErrorTouchesNoOtherThread) {
-  EXPECT_EXIT(meet_error(), ::testing::ExitedWithCode(42),
-              "annex: test of a fatal error in .*\nin its own thread\n");
+  EXPECT_EXIT(meet_error(), ::testing::ExitedWithCode(42), "annex: test of a fatal error in .*\nin its own thread\n");
 }
 
 // --- privileges -----------------------------------------------------------------------------------------------------
