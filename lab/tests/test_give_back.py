@@ -293,6 +293,11 @@ def test_jemalloc_has_its_thread(monkeypatch, stub):
     assert base.env == {"MALLOC_CONF": "narenas:1"}
 
 
+def test_annex_that_never_purges(monkeypatch, stub):
+    monkeypatch.setattr(known, "find", lambda name: Allocator("annex", stub, "0"))
+    assert runs.find(runs.NEVER_PURGING).env == {"ANNEX_PURGE_DELAY": "-1"}
+
+
 def test_cells():
     content = {
         "results": [

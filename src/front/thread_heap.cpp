@@ -184,7 +184,7 @@ bool enter_heap(ThreadHeap* heap) {
 
 // A heap is as good as idle where no more slow paths than half of this have been taken since the purger last looked: a
 // thread that does a little each second keeps as much as one that does nothing.
-constexpr uint64_t kIdle = 64;
+constexpr uint64_t kIdle = 8192;
 
 // For the purger: gives back what heaps keep that are idle. False where there may be more to do the next time.
 [[gnu::cold]] bool sweep_idle_heaps(bool (*stop)()) {

@@ -84,8 +84,8 @@ def give_back(
     allocators: Annotated[
         str,
         typer.Option(
-            help="a,b,c; also NAME=/path/to/lib.so, jemalloc-background, and the words ours, core, peers, variants, "
-            f"all; default: {', '.join(runs.DEFAULT)}"
+            help=f"a,b,c; also NAME=/path/to/lib.so, {', '.join(runs.SET)}, and the words ours, core, peers, "
+            f"variants, all; default: {', '.join(runs.DEFAULT)}"
         ),
     ] = "",
     rounds: Annotated[int, typer.Option(min=1, help="runs of each program under each allocator, in turns")] = 5,

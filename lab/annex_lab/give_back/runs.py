@@ -15,7 +15,13 @@ from annex_lab.allocators import Allocator
 from annex_lab.quiet import Watch
 from annex_lab.sample import LIBC, RunFailed
 
-JEMALLOC_BACKGROUND = "jemalloc-background"  # jemalloc with the thread of its own that gives back
+JEMALLOC_BACKGROUND = "jemalloc-background"  # with the thread of its own that gives back
+NEVER_PURGING = "annex-never-purging"  # keeps what it has, but for calls that ask for it
+# Of these names: whose they are, and with which settings.
+SET = {
+    JEMALLOC_BACKGROUND: ("jemalloc", {"MALLOC_CONF": "background_thread:true"}),
+    NEVER_PURGING: ("annex", {"ANNEX_PURGE_DELAY": "-1"}),
+}
 DEFAULT = (
     "glibc",
     *known.OURS,
@@ -30,12 +36,14 @@ PAGE_KIB = os.sysconf("SC_PAGESIZE") // 1024
 
 
 def find(name: str) -> Allocator:
-    """As allocators.find_for_programs, and jemalloc with its background thread; raises Unavailable."""
-    if name.partition("=")[0] != JEMALLOC_BACKGROUND:
+    """As allocators.find_for_programs, and those with settings of their own; raises Unavailable."""
+    short = name.partition("=")[0]
+    if short not in SET:
         return known.find_for_programs(name)
-    base = known.find(name if "=" in name else "jemalloc")
-    settings = known.merged(base.env, {"MALLOC_CONF": "background_thread:true"})
-    return Allocator(JEMALLOC_BACKGROUND, base.library, base.version, settings, base.flags, base.companions)
+    whose, settings = SET[short]
+    base = known.find(name if "=" in name else whose)
+    env = known.merged(base.env, settings)
+    return Allocator(short, base.library, base.version, env, base.flags, base.companions)
 
 
 def compiled(name: str) -> Path:
