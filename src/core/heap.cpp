@@ -232,7 +232,7 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   size_t total = 0;
   bool goes_on = true;
   for (SizeClass c = 0; c < kClasses && which != Which::kSettled; ++c) {
-    if (Slab* const slab = life_.current(c)) total += purge_uncarved(slab);
+    if (Slab* const slab = life_.current(c); slab != nullptr && !stop()) total += purge_uncarved(slab);
   }
   const auto walk = [&](Slab* slab, Ready ready) {
     if (!goes_on) return forget_walks(slab);

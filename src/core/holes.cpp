@@ -108,14 +108,18 @@ size_t purge_holes(Slab* slab, uint64_t fresh) {
 
 size_t purge_uncarved(Slab* slab) {
   if (slab->rest_purged) return 0;
-  slab->rest_purged = true;
   char* const start = start_of(slab);
   const size_t from = slab->carved * block_size(slab->size_class);
   const size_t first = round_up(from, os::page_size());
   const size_t bytes = slab_granules(slab->size_class) * kGranule - first;
   if (bytes == 0) return 0;
-  page_heap.end_huge_pages(slab, slab_granules(slab->size_class));
+  const bool any_huge = page_heap.end_huge_pages(slab, slab_granules(slab->size_class));
+  if (slab->fresh && !any_huge) {  // there is no memory
+    slab->rest_purged = true;
+    return 0;
+  }
   if (!os::purge(start + first, bytes)) return 0;
+  slab->rest_purged = true;
   // The rest of the page in which the last block ends. (Where that is a hole, it is zero.)
   if (!slab->fresh && first > from && (slab->holes & pages_of(from, 1)) == 0) memset(start + from, 0, first - from);
   slab->fresh = true;

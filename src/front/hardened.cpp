@@ -34,7 +34,7 @@ constexpr char kOtherAlignment[] = "a block deleted as one of another alignment:
 // Before the first arena is made.
 void prepare() {
   if (__atomic_load_n(&commit_side_tables, __ATOMIC_RELAXED) != nullptr) return;
-  purge_side_tables = purge_states;
+  __atomic_store_n(&purge_side_tables, &purge_states, __ATOMIC_RELAXED);
   __atomic_store_n(&commit_side_tables, &commit_states, __ATOMIC_RELAXED);
   os::enable_memory_tags();
 }

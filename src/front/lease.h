@@ -2,8 +2,8 @@
 // pages free and gives nothing back. Its fast paths pay nothing for it.
 //
 // Whoever takes the heap (the purger, malloc_trim) makes the thread look like one that has none: `mine`, from which its
-// fast paths get the heap, leads to the empty one (shared.h: no_heap). So does every step from then on take the slow
-// path, which finds out and waits. What may be under way is known:
+// fast paths get the heap, leads to the empty one (thread_heap.h: no_heap). So does every step from then on take the
+// slow path, which finds out and waits. What may be under way is known:
 //
 //   a slow path   says so first, and then looks at `mine` again; a taker writes `mine`, has all threads pass a barrier
 //                 (os/all_threads.h), and then looks: one of the two sees the other
@@ -17,7 +17,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <utility>
 
 #include "remote/steps.h"
 
@@ -54,7 +53,7 @@ class Lease {
   // True where the heap had been taken.
   bool come_back(Heap* heap, uint16_t number) {
     point_at(heap, number);
-    return std::exchange(taken_, false);
+    return taken_.exchange(false);
   }
 
   // --- others
@@ -62,6 +61,7 @@ class Lease {
   // Two more each time that the thread has entered and left.
   uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   bool has_thread() const { return mine_.load(std::memory_order_relaxed) != nullptr; }
+  // Without the lock: as it was a moment ago.
   bool is_taken() const { return taken_; }
 
   // Takes the heap, where a thread has it that does nothing with it. exists(thread) is whether there is still such a
@@ -90,7 +90,7 @@ class Lease {
   remote::Atomic<Heap**> mine_{nullptr};
   uint16_t* number_ = nullptr;
   long thread_ = 0;
-  bool taken_ = false;
+  std::atomic<bool> taken_{false};
   remote::Atomic<uint64_t> steps_{0};  // odd while the thread is on a slow path
 };
 

@@ -171,7 +171,7 @@ bool enter_heap(ThreadHeap* heap) {
   if (heap->inbox.is_pooled()) {
     heap->flush();
     *holes += heap->make_holes(until);
-    return true;
+    return !until();
   }
   const os::UnseenBySanitizer unseen;
   if (!heap->lease.is_taken() &&
@@ -179,6 +179,7 @@ bool enter_heap(ThreadHeap* heap) {
     return false;
   heap->give_runs();  // first: what has been part of a huge page goes back with what is beside it
   *holes += heap->make_holes_aside(which, until);
+  return !until();
   return true;
 }
 
@@ -205,7 +206,10 @@ constexpr uint64_t kIdle = 8192;
 
 [[gnu::cold]] bool all_heaps_rest() {
   ThreadHeap* heap = first_of_all_heaps();
-  while (heap != nullptr && heap->swept.rests(heap->activity())) heap = heap->next_of_all;
+  const auto rests = [](const ThreadHeap* of) {
+    return of->swept.rests(of->activity()) && (of->lease.is_taken() || !of->lease.has_thread());
+  };
+  while (heap != nullptr && rests(heap)) heap = heap->next_of_all;
   return heap == nullptr;
 }
 

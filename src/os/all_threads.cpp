@@ -43,7 +43,9 @@ bool ruled_out() {
   return !ruled_out() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
 }
 
-long thread_id() { return ruled_out() ? 0 : system_call(SYS_gettid); }
+long thread_id() {
+  return options.background == Background::kNone || HelperThread::ruled_out() ? 0 : system_call(SYS_gettid);
+}
 
 [[gnu::cold]] bool thread_exists(long thread) {
   return thread != 0 && system_call(SYS_tgkill, system_call(SYS_getpid), thread, 0) == 0;

@@ -123,7 +123,7 @@ class Arena {
   bool succeeded(os::MapResult result);
   bool note_huge_up_to(uint32_t end, Books* books);
   bool is_huge(size_t granule) const;
-  bool has_huge(size_t first) const;  // any of the 2 MiB that begin there
+  void set_huge_ended(size_t first, bool ended, Books* books);
   void set_huge(size_t from, size_t to, bool huge, Books* books);
 
   char* start_ = nullptr;
@@ -131,11 +131,12 @@ class Arena {
   Granule* metadata_ = nullptr;
   // Read without the lock until here, so what is written under it is on other lines.
   alignas(64) uint32_t frontier_ = 0;
-  uint32_t committed_ = 0;         // granules readable and writable: frontier_ <= committed_
-  size_t metadata_committed_ = 0;  // bytes; read without the lock
-  bool blocked_ = false;           // something else is mapped where it would grow
-  uint32_t huge_noted_ = 0;        // so many granules have bits in huge_
-  uint64_t* huge_ = nullptr;       // a bit for each granule that is mapped with huge pages asked for
+  uint32_t committed_ = 0;          // granules readable and writable: frontier_ <= committed_
+  size_t metadata_committed_ = 0;   // bytes; read without the lock
+  bool blocked_ = false;            // something else is mapped where it would grow
+  uint32_t huge_noted_ = 0;         // so many granules have bits in huge_
+  uint64_t* huge_ = nullptr;        // a bit for each granule that is mapped with huge pages asked for
+  uint64_t* huge_ended_ = nullptr;  // and one for each 2 MiB for which they have been, and are not any more
 };
 
 // Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`.

@@ -31,7 +31,7 @@ struct Books {
   Gauge dirty;          // free and perhaps resident
   size_t purged_total = 0;
   size_t huge = 0;          // for which huge pages are asked
-  uint32_t huge_ended = 0;  // pieces of 2 MiB for which they are not any more, about
+  uint32_t huge_ended = 0;  // pieces of 2 MiB for which they are not any more
   // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
   size_t slabs_then = 0;
   size_t touched_then = 0;

@@ -298,9 +298,10 @@ size_t PageHeap::count_dirty_runs(const Locked&) const {
   return count;
 }
 
-void PageHeap::end_huge_pages(Granule* run, uint32_t granules) {
+bool PageHeap::end_huge_pages(Granule* run, uint32_t granules) {
   const Locked lock;
   end_huge_around(lock, run, granules);
+  return books.huge > 0 || books.huge_ended > 0;
 }
 
 // --- all of it -------------------------------------------------------------------------------------------------------

@@ -144,8 +144,8 @@ class PageHeap {
   void purger_rests();
   // It has ended, or, where it could not be made, is not wanted for a second.
   void purger_ended(bool not_made = false);
-  // Pages of a run in use are about to go back: no huge pages there any more.
-  void end_huge_pages(Granule* run, uint32_t granules);
+  // Pages of a run in use are about to go back: no huge pages there any more. False where there are none anywhere.
+  bool end_huge_pages(Granule* run, uint32_t granules);
   // So many bytes of slabs in use have gone back.
   void note_purged(size_t bytes);
 
@@ -205,7 +205,7 @@ class PageHeap {
   void purge_due(Locked& lock, uint64_t now_ms, size_t bytes);
   void before_growth(Locked& lock, size_t bytes);
   size_t purge_all(Locked& lock);
-  size_t purge_oldest(Locked& lock, size_t at_most);
+  size_t purge_oldest(Locked& lock, size_t at_most, size_t* more);
   template <class Choose>
   size_t purge_while(Locked& lock, Choose choose, size_t budget = SIZE_MAX);
   void purge_expired(Locked& lock, uint64_t now_ms, size_t budget = SIZE_MAX);

@@ -57,8 +57,8 @@ void PageHeap::end_huge_around(const Locked& lock, Granule* run, uint32_t granul
 }
 
 // Gives the oldest dirty run back, or its end, without the lock for as long as the kernel takes. The bytes; 0 where the
-// system can't.
-size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
+// system can't. *more: with those that become dirty by it.
+size_t PageHeap::purge_oldest(Locked& lock, size_t at_most, size_t* more) {
   FreeRun* const oldest = free_.oldest();
   const uint32_t granules = static_cast<uint32_t>(std::min<size_t>(oldest->length, granules_for(at_most)));
   const size_t bytes = size_t{granules} * kGranule;
@@ -66,7 +66,9 @@ size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
   // The addresses go back with the memory, for the program to map.
   const bool unmaps = bytes >= (books.addresses_are_scarce ? commitment::kUnmappedIfScarce : commitment::kUnmapped);
   char* const start = start_of(run);
+  const size_t before = books.dirty;
   end_huge_around(lock, run, granules);
+  *more += books.dirty - before;
   const bool purged = [&] {
     const Unlocked unlocked(lock);
     return unmaps ? os::unmap_at(start, bytes) : os::purge(start, bytes);
@@ -82,19 +84,20 @@ size_t PageHeap::purge_oldest(Locked& lock, size_t at_most) {
   return bytes;
 }
 
-// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry, nor more
-// than `budget`.
+// Gives dirty runs back while there are some that `choose` agrees to, at most as much as is dirty on entry, or becomes
+// so by that, nor more than `budget`.
 template <class Choose>
 size_t PageHeap::purge_while(Locked& lock, Choose choose, size_t budget) {
   size_t total = 0;
-  budget = std::min<size_t>(budget, books.dirty);
-  while (free_.oldest() != nullptr && budget > 0) {
-    const size_t wanted = std::min(choose(), budget);
+  size_t there = books.dirty;
+  while (free_.oldest() != nullptr) {
+    const size_t wanted = std::min({choose(), budget, there});
     if (wanted == 0) break;
-    const size_t purged = purge_oldest(lock, wanted);
+    const size_t purged = purge_oldest(lock, wanted, &there);
     if (purged == 0) break;
     total += purged;
     budget -= std::min(budget, purged);
+    there -= std::min(there, purged);
   }
   return total;
 }
@@ -168,9 +171,11 @@ long PageHeap::purger_purges(bool* small) {
   Locked lock;
   const uint64_t now = os::now_ms();
   if (now - emptied_ms_ > kEmptyAfterMs) empty_transfer_cache(lock);
-  if (books.keepers == 0) {
+  const bool gives_back = books.keepers == 0 && free_.oldest() != nullptr && commitment::is_due(free_.oldest(), now);
+  size_t purged = 0;
+  if (gives_back) {
     // In pieces: whoever forks waits for the one that is under way.
-    purge_while(
+    purged = purge_while(
         lock, [&] { return commitment::is_due(free_.oldest(), now) ? kPurgedAtOnce : 0; }, SIZE_MAX);
   }
   const bool was_small = *small;
@@ -182,7 +187,8 @@ long PageHeap::purger_purges(bool* small) {
   if (free_.oldest() == nullptr) return kNothing;
   // In the past where keepers or the system do not give it back.
   const long due = static_cast<long>(free_.oldest()->freed_ms) + os::options.purge_delay_ms - static_cast<long>(now);
-  return std::max(due, 0L);
+  constexpr long kUntilItMayWorkMs = 1000;
+  return std::max(due, gives_back && purged == 0 ? kUntilItMayWorkMs : 0L);
 }
 
 void PageHeap::purger_rests() {

@@ -196,7 +196,7 @@ void SegregatedHeap::put_back(void* const* blocks, uint32_t count) {
     }
   }
   hold(nullptr);
-  wake_purger();
+  if (count > 0) wake_purger();
 }
 
 bool SegregatedHeap::put_one(void* block) {

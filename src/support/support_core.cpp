@@ -128,15 +128,20 @@ size_t SupportCore::flush_heaps(bool makes_holes) {
 }
 
 bool SupportCore::sweep_idle_heaps(bool (*stop)()) {
+  constexpr uint64_t kFewChanges = 64;  // of a heap that is as good as idle
   size_t holes = 0;
   bool all = true;
   const auto sweep = [&](SegregatedHeap* heap) {
+    const os::Stop until{&heap->lock, stop};
     bool rested;
-    if (heap->swept.wants(heap->changes(), 0, &rested)) holes += flush(heap, true, {&heap->lock, stop});
+    if (heap->swept.wants(heap->changes(), kFewChanges, &rested)) {
+      holes += flush(heap, true, until);
+      heap->swept.swept = rested && !until();
+    }
     all = all && heap->swept.swept;
   };
   for (Client* client = clients(); client != nullptr && !stop(); client = client->next_of_all) {
-    if (!client->freed.empty()) absorb_all(client);
+    for (uint32_t i = 0; i < kFreedSlots && !stop() && absorb(client) > 0; ++i) continue;
     sweep(&client->heap);
   }
   sweep(&orphans);

@@ -261,10 +261,14 @@ TEST_F(CommitmentTest, WhatIsFreeInAHugePageThatEndsIsDirty) {
     const FreeRun* const run = PageHeapTest::free_runs(lock).longest(FreeState::kClean);
     longest = run == nullptr ? 0 : run->length;
   }
-  Span* const new_one = span(round_up(longest + 1, kGranulesPerHugePage) + 1);  // of new addresses, up to 2 MiB
+  const uint32_t granules = round_up(longest + 1, kGranulesPerHugePage) + 1;
+  const uint32_t ended = page_heap.books.huge_ended;
+  Span* new_one = span(granules);  // of new addresses, up to 2 MiB
   ASSERT_EQ(page_heap.books.dirty, 0u);
+  EXPECT_EQ(page_heap.books.huge_ended, ended);
   const size_t huge = page_heap.books.huge;
   page_heap.end_huge_pages(new_one, new_one->length);
+  EXPECT_EQ(page_heap.books.huge_ended, ended + 1);
   EXPECT_EQ(page_heap.books.huge, huge - kHugePage);
   EXPECT_EQ(page_heap.books.dirty, (kGranulesPerHugePage - 1) * kGranule);
   page_heap.end_huge_pages(new_one, new_one->length);  // not again
@@ -273,6 +277,11 @@ TEST_F(CommitmentTest, WhatIsFreeInAHugePageThatEndsIsDirty) {
   page_heap.trim();
   EXPECT_EQ(page_heap.books.dirty, 0u);
   page_heap.give_span(new_one);
+  // Also where they end in the middle of giving all back.
+  new_one = span(granules + kGranulesPerHugePage);
+  page_heap.give_span(new_one);
+  page_heap.trim();
+  EXPECT_EQ(page_heap.books.dirty, 0u);
   os::options.huge_pages = before;
 }
 

@@ -228,8 +228,10 @@ TEST(Holes, ThePartWithoutBlocksGoesBack) {
     user.release(block);
   }
   user.heap.flush();
-  char* const one = user.allocate(c);  // of dirty memory
-  Slab* const slab = slab_of(one);
+  std::vector<char*> again;  // a first slab of clean memory, and another one of dirty memory
+  for (uint32_t i = 0; i <= slab_capacity(c); ++i) again.push_back(user.allocate(c));
+  Slab* const slab = slab_of(again.back());
+  ASSERT_FALSE(slab->fresh);
   ASSERT_LT(slab->carved, slab_capacity(c));
   char* const rest = start_of(slab) + round_up<size_t>(slab->carved * block_size(c), kPage);
   memset(rest, 0x5A, kPage);
@@ -243,7 +245,7 @@ TEST(Holes, ThePartWithoutBlocksGoesBack) {
     memset(block, 0x5A, block_size(c));
     user.release(block);
   }
-  user.release(one);
+  for (char* block : again) user.release(block);
 }
 
 // A heap that goes on allocating, and in whose other slabs nothing changes, gives holes back by and by.
