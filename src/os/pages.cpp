@@ -245,6 +245,14 @@ bool is_written(const void* address) {
   return std::any_of(words, words + page_size() / sizeof *words, [](uint64_t word) { return word != 0; });
 }
 
+bool begins_written(const void* address) {
+  // Nobody waits, is woken or moved: the kernel only compares.
+  static uint32_t nobody_waits_here = 0;
+  const uintptr_t page = reinterpret_cast<uintptr_t>(address) & ~(page_size() - 1);
+  return system_call(SYS_futex, static_cast<long>(page), FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, as_long(&nobody_waits_here),
+                     0) == -EAGAIN;
+}
+
 bool move_pages(void* from, void* to, size_t bytes) {
   const long result = system_call(SYS_mremap, as_long(from), static_cast<long>(bytes), static_cast<long>(bytes),
                                   MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, as_long(to));

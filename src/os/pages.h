@@ -81,6 +81,8 @@ bool is_readable(const void* page);
 // be read. (mincore() would say whether the page is resident. But sandboxes that allow only the system calls of
 // programs on glibc's malloc end the process for it.)
 bool is_written(const void* address);
+// The same of memory that may be in use, by the first four bytes of the page alone: nothing but the kernel reads them.
+bool begins_written(const void* address);
 
 // Moves the pages of one committed range to another of the same size, which it does not overlap. What the target held
 // is lost, and the source reads as zero afterwards. False where the kernel can't: then the target reads as zero.

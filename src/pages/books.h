@@ -36,8 +36,11 @@ struct Books {
   size_t slabs_then = 0;
   size_t touched_then = 0;
 
-  const Span* fresh_span = nullptr;  // the last of 2 MiB or more, while it is one
-  bool filled = false;               // what is known of the one before
+  // Of spans of 2 MiB or more that were made of fresh memory: one that is looked at when it is freed, how many have
+  // been made since, and what was found the last time.
+  const Span* watched_span = nullptr;
+  uint32_t made_since = 0;
+  bool filled = false;
 
   // Whether addresses are limited, or what is writable: by RLIMIT_AS or RLIMIT_DATA at the start, or since the system
   // has refused memory. Then none are left out for the sake of huge pages, of moving, or of chance.

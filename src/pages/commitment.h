@@ -13,8 +13,8 @@
 //                   1 MiB where addresses are scarce: the rest is the program's to map
 //   proved to grow  : touched >= 2 MiB and touched >= 3/4 of live, and 3/4 are touched of what slabs took since they
 //                   last needed fresh memory
-//   filled          the last span of 2 MiB or more that was made of fresh memory, and freed, had been written all over:
-//                   none of 16 pages, spread over it, was all zeros then
+//   filled          the last span of 2 MiB or more, of fresh memory, that was looked at had been written all over: none
+//                   of 16 pages, spread over it, was all zeros; or while it is in use, began with a zero
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans
 //                   that fill 7/8 of their granules; for those of n >= 2 MiB also once 2 MiB are touched and the last
 //                   one was filled, but only if n <= live (so that what is asked for speculatively is never more than

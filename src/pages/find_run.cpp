@@ -36,6 +36,7 @@ Run PageHeap::find_unaligned(Locked& lock, const Want& want, uint32_t granules) 
     if (Granule* run = find_joined(lock, granules)) return {run, false};
     before_growth(lock, size_t{granules} * kGranule);
   }
+  if (is_span && granules >= kGranulesPerHugePage) look_at_watched(lock);
   const bool huge_pages =
       is_span ? commitment::span_wants_huge_pages(books, want.bytes) : commitment::slabs_want_huge_pages(books);
   if (const Run run = find_untouched(granules, want.use, huge_pages); run.head != nullptr) return run;

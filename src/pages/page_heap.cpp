@@ -106,7 +106,7 @@ Run PageHeap::take(const Want& want, uint32_t more, Spares* spares) {
     if (want.granules == 1) take_spares(lock, want, more, spares);
     leave_one_out(lock);
   } else if (want.granules >= kGranulesPerHugePage) {
-    books.fresh_span = static_cast<Span*>(run.head);
+    watch(static_cast<Span*>(run.head));
   }
   // Last of all, as it lets go of the lock: what is dirty and due has not been of use to this one, and so goes back.
   if (something_may_be_due(lock)) purge_due(lock, os::now_ms(), want.granules * kGranule);
@@ -152,6 +152,31 @@ void PageHeap::take_spares(const Locked&, const Want& want, uint32_t count, Spar
   }
 }
 
+// Whether a span has been written all over, as far as 16 of its pages say.
+bool PageHeap::is_filled(const Span* span, bool is_written(const void* page)) {
+  constexpr size_t kLook = 16;  // pages
+  const char* const start = start_of(span);
+  const size_t step = span->bytes / kLook;
+  size_t written = 0;
+  while (written < kLook && is_written(start + written * step + step / 2)) ++written;
+  return written == kLook;
+}
+
+// Before a span of fresh memory is made. The watched one may be in use: what it does not say yet, it may say later.
+void PageHeap::look_at_watched(const Locked&) {
+  if (books.filled || books.watched_span == nullptr) return;
+  books.filled = is_filled(books.watched_span, os::begins_written);
+}
+
+// A span of fresh memory has been made. The one that is watched is left for it when that one stays for long: of a
+// program that has some alive the last one is seldom the next to be freed.
+void PageHeap::watch(const Span* span) {
+  constexpr uint32_t kPatience = 32;
+  if (books.watched_span != nullptr && ++books.made_since < kPatience) return;
+  books.watched_span = span;
+  books.made_since = 0;
+}
+
 Span* PageHeap::take_to_move_into(uint32_t kept, uint32_t granules, size_t bytes) {
   Locked lock;
   // What is moved is not taken: neither the limit nor the peak sees it twice.
@@ -164,7 +189,7 @@ Span* PageHeap::take_to_move_into(uint32_t kept, uint32_t granules, size_t bytes
   account_taken(more, Use::kSpan);
   account_moved(size_t{kept} * kGranule, Use::kSpan);
   Span* const span = static_cast<Span*>(begin(run, {.granules = granules, .use = Use::kSpan, .bytes = bytes}));
-  books.fresh_span = span;
+  watch(span);
   return span;
 }
 
@@ -204,27 +229,13 @@ void PageHeap::give_slab(Granule* slab) {
   purge_due(lock, now, granules * kGranule);
 }
 
-namespace {
-
-// Whether a span that is being freed has been written all over, as far as 16 of its pages say.
-bool is_filled(const Span* span) {
-  constexpr size_t kLook = 16;  // pages
-  const char* const start = start_of(span);
-  const size_t step = span->bytes / kLook;
-  size_t written = 0;
-  while (written < kLook && os::is_written(start + written * step + step / 2)) ++written;
-  return written == kLook;
-}
-
-}  // namespace
-
 void PageHeap::give(Span* span, bool clean, const Span* moved_to) {
   uint32_t granules = span->length;
   const uint64_t now = clean ? 0 : os::now_ms();  // not under the lock: it may be a system call
   Locked lock;
-  if (span == books.fresh_span) {
-    if (!clean) books.filled = is_filled(span);
-    books.fresh_span = nullptr;
+  if (span == books.watched_span) {
+    if (!clean) books.filled = is_filled(span, os::is_written);
+    books.watched_span = nullptr;
   }
   if (moved_to != nullptr) arena_of_run(moved_to).note_moved(span, moved_to, granules, &books);
   if (span->tail_unmapped && !map_tail(span)) return give_without_tail(span);

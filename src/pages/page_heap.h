@@ -167,6 +167,9 @@ class PageHeap {
   void take_spares(const Locked&, const Want& want, uint32_t count, Spares* spares);
   static Granule* begin(Granule* run, const Want& want);
   void give(Span* span, bool clean, const Span* moved_to);
+  static bool is_filled(const Span* span, bool is_written(const void* page));
+  void look_at_watched(const Locked&);
+  void watch(const Span* span);
   Granule* end_use(Granule* head, uint32_t granules);
   bool empty_transfer_cache(const Locked&);
   bool lengthen(Locked& lock, Span* span, uint32_t granules, size_t bytes);

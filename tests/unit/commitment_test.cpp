@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -235,9 +236,30 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
   page_heap.books.slabs_then = 0;  // slabs prove nothing: they have taken much, and used little of it
   const size_t touched = page_heap.books.touched_then;
   page_heap.books.touched_then = SIZE_MAX / 4;
-  char* other = fresh_span(4 * kMiB);
-  const auto freed = [&](size_t touched) { free_span(as_span(block_or_die(fresh_span(touched)))); };
-  freed(4 * kMiB);
+  const auto release = [](char* block) { free_span(as_span(block_or_die(block))); };
+  const auto freed = [&](size_t touched) { release(fresh_span(touched)); };
+  release(fresh_span(4 * kMiB));  // whatever was watched before
+  page_heap.books.watched_span = nullptr;
+  page_heap.books.filled = false;
+  // Some alive, the oldest replaced: the last one made is never the next to be freed.
+  char* alive[4];
+  for (char*& block : alive) block = fresh_span(4 * kMiB);
+  for (char*& block : alive) {
+    release(block);
+    block = fresh_span(4 * kMiB);
+  }
+  EXPECT_TRUE(commitment::span_wants_huge_pages(page_heap.books, 4 * kMiB));
+  // It is seen while they are alive, too.
+  page_heap.books.filled = false;
+  release(fresh_span(kMiB));  // another one is made; what is watched has been written
+  char* const next = fresh_span(2 * kMiB);
+  EXPECT_TRUE(page_heap.books.filled);
+  release(next);
+  page_heap.books.filled = false;
+  char* other = alive[0];
+  for (int i = 1; i < 4; ++i) release(alive[i]);
+  page_heap.books.watched_span = as_span(block_or_die(other));  // it stays, and so another one is watched in the end
+  for (int i = 0; i < 32; ++i) freed(4 * kMiB);
   EXPECT_TRUE(commitment::span_wants_huge_pages(page_heap.books, 4 * kMiB));
   EXPECT_FALSE(commitment::span_wants_huge_pages(page_heap.books,
                                                  page_heap.books.live + kMiB));  // more than is known to be used
@@ -245,7 +267,7 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
   EXPECT_FALSE(commitment::span_wants_huge_pages(page_heap.books, 4 * kMiB));
   freed(4 * kMiB);
   EXPECT_TRUE(commitment::span_wants_huge_pages(page_heap.books, 4 * kMiB));
-  free_span(as_span(block_or_die(other)));
+  release(other);
   page_heap.books.slabs_then = slabs_then;
   page_heap.books.touched_then = touched;
 }
@@ -255,11 +277,11 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
 TEST_F(CommitmentTest, WhatIsFreeInAHugePageThatEndsIsDirty) {
   const auto before = std::exchange(os::options.huge_pages, os::HugePages::kAlways);
   page_heap.trim();
-  uint32_t longest;
-  {
+  uint32_t longest = 0;
+  for (const FreeState state : {FreeState::kClean, FreeState::kUnmapped}) {
     const Locked lock;
-    const FreeRun* const run = PageHeapTest::free_runs(lock).longest(FreeState::kClean);
-    longest = run == nullptr ? 0 : run->length;
+    const FreeRun* const run = PageHeapTest::free_runs(lock).longest(state);
+    if (run != nullptr) longest = std::max(longest, run->length);
   }
   const uint32_t granules = round_up(longest + 1, kGranulesPerHugePage) + 1;
   const uint32_t ended = page_heap.books.huge_ended;
