@@ -58,7 +58,8 @@ struct Slab : Granule {
   };
 
   alignas(64) Block* free;  // blocks of the slab freed since the heap last took the list; flavours with linked lists
-  // Blocks in use. With linked lists, cut in two so that free() needs one countdown to see all events:
+  // Blocks in use; written by the heap's holder alone, also while the heap is taken. With linked lists, cut in two so
+  // that free() needs one countdown to see all events:
   // used = used_after + countdown.
   //   full slab:   the countdown ends when a fair share is free again; then the slab becomes partial
   //   otherwise:   used_after = 0, and the countdown ends when the slab is empty

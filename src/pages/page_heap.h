@@ -6,6 +6,8 @@
 //   unmap        its addresses as well
 //   trim         all of that, of whatever is free
 //
+// Pages of slabs in use go back by themselves: core/holes.h.
+//
 // A run is taken from, in this order: dirty runs (no page fault, no growth), for a span dirty runs put together
 // (gather.cpp, or with the clean ones beside them), clean runs, an arena's frontier, another arena. What goes back to
 // the system, and when, is in commitment.h.
