@@ -24,10 +24,9 @@ long membarrier(int command) { return system_call(SYS_membarrier, command, 0, 0)
 
 constinit std::atomic<bool> impossible{false};
 
-bool ruled_out() {
-  return impossible.load(std::memory_order_relaxed) || options.background == Background::kNone ||
-         HelperThread::ruled_out();
-}
+bool nobody_takes() { return options.background == Background::kNone || HelperThread::ruled_out(); }
+
+bool ruled_out() { return impossible.load(std::memory_order_relaxed) || nobody_takes(); }
 
 }  // namespace
 
@@ -43,9 +42,7 @@ bool ruled_out() {
   return !ruled_out() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
 }
 
-long thread_id() {
-  return options.background == Background::kNone || HelperThread::ruled_out() ? 0 : system_call(SYS_gettid);
-}
+long thread_id() { return nobody_takes() ? 0 : system_call(SYS_gettid); }
 
 [[gnu::cold]] bool thread_exists(long thread) {
   return thread != 0 && system_call(SYS_tgkill, system_call(SYS_getpid), thread, 0) == 0;

@@ -33,7 +33,7 @@ class SupportCore {
   // Slabs that are empty go back, of all heaps, and where that is wanted pages in which no block is out; the bytes of
   // those.
   size_t flush_heaps(bool makes_holes);
-  // For the purger: the same of heaps to which nothing has happened since it last looked (pages/purger.h: Sweeper).
+  // For the purger: the same of heaps to which little has happened since it last looked (pages/purger.h: Sweeper).
   bool sweep_idle_heaps(bool (*stop)());
   bool all_heaps_rest() const;
   // All there are, newest first.
