@@ -91,7 +91,7 @@ size_t zeroed_of(size_t bytes) {
     if (own_heap != &no_heap) own_heap->held.flush();
     if (let_go_of_spans()) block = Shared::allocate(block_size(c));
   }
-  return block == nullptr ? nullptr : hand_out(block, state_of(block), c, bytes);
+  return block == nullptr ? nullptr : hand_out(block, state_of(c, block), c, bytes);
 }
 
 void* allocate_big(size_t bytes, size_t alignment) {
@@ -153,11 +153,11 @@ void release_small(SizeClass c, const void* pointer, void* block, uint8_t* state
 
 void* hardened::hand_out_larger(Block** list, SizeClass c, size_t bytes) {
   Block* const first = *list;
-  return hand_out(pop(list), state_in_first(first), c, bytes);
+  return hand_out(pop(list), larger_state_in_first(first), c, bytes);
 }
 
 void hardened::leave(void* block) {
-  if (load(state_of(block)) != 0) [[unlikely]]
+  if (load(state_of(find_or_die(block)->size_class, block)) != 0) [[unlikely]]
     die_at(kFreedTwice, block);
   if (!is_zero(block, sizeof(Block))) [[unlikely]]
     die_at(is_marked(0, block) ? kFreedTwice : kWrittenAfterFree, block);
@@ -174,7 +174,11 @@ void hardened::hold_back(SizeClass c, void* block) {
 
 void hardened::release_in(Slab* slab, void* pointer, size_t bytes) {
   void* const block = os::without_tag(pointer);
-  release_small(slab->size_class, pointer, block, state_in_first(block), bytes);
+  const SizeClass c = slab->size_class;
+  const bool larger = block_size(c) > kTinyBlock;
+  if (larger && !block_starts_at(slab, reinterpret_cast<uintptr_t>(block) % kGranule)) [[unlikely]]
+    find_or_die(block);
+  release_small(c, pointer, block, larger ? larger_state_in_first(block) : tiny_state_in_first(block), bytes);
 }
 
 void FreedBlocks::flush() { Quarantine::flush(hardened::leave); }
@@ -194,7 +198,7 @@ void Hardened::release_slow(void* pointer, size_t bytes) noexcept {
     if (bytes != 0 && bytes != room_of_span(span)) die(kOtherSize, block, span);
     return harden::free_span(span);
   }
-  release_small(head->size_class, pointer, block, state_of(block), bytes);
+  release_small(head->size_class, pointer, block, state_of(head->size_class, block), bytes);
 }
 
 void Hardened::check_alignment(const void* pointer, size_t alignment) noexcept {
@@ -225,7 +229,7 @@ Found Hardened::look_up(const void* pointer) {
   Granule* const head = find_or_die(block);
   check_tag(pointer, block);
   if (Span* span = as_span(head)) return {room_of_span(span), span};
-  return {live_room(head->size_class, block, state_of(block)), nullptr};
+  return {live_room(head->size_class, block, state_of(head->size_class, block)), nullptr};
 }
 
 bool Hardened::resize(Span* span, size_t bytes) { return harden::resize_span(span, bytes); }
@@ -238,7 +242,7 @@ bool Hardened::refit(void* block, size_t bytes) {
   const SizeClass c = head->size_class;
   const size_t most = block_size(c) - kCanaryBytes;
   if (bytes > most || bytes < most / 2) return false;
-  uint8_t* const state = state_of(block);
+  uint8_t* const state = state_of(c, block);
   const size_t room = live_room(c, block, state);
   if (!canary_stands(block, room)) die_at(kWrittenBehind, block);
   memset(static_cast<char*>(block) + room, 0, kCanaryBytes);

@@ -22,7 +22,6 @@ namespace annex::front::hardened {
 
 using namespace harden;
 
-inline constexpr size_t kTinyBlock = 256;
 inline constexpr size_t kTiny = kTinyBlock - kCanaryBytes;
 inline constexpr size_t kMostBeside = kMaxSmall - kCanaryBytes;  // a small block's room
 inline constexpr bool kChecksZero = Policy::kZeroing && Policy::kChecks;
@@ -44,7 +43,7 @@ inline constexpr bool kChecksZero = Policy::kZeroing && Policy::kChecks;
   *list = next_of(block);
   unmarked(block);
   block->next = nullptr;
-  uint8_t* const state = state_in_first(block);
+  uint8_t* const state = tiny_state_in_first(block);
   if (load(state) != 0) [[unlikely]]
     die_at(kFreedTwice, block);
   const size_t size = block_size(c);
@@ -110,9 +109,10 @@ template <void elsewhere(void*, size_t)>
     return elsewhere(pointer, bytes);
   const SizeClass c = slab->size_class;
   const size_t size = block_size(c);
-  uint8_t* const state = state_in_first(block);
+  if (size > kTinyBlock) return release_in(slab, pointer, bytes);
+  uint8_t* const state = tiny_state_in_first(block);
   const size_t known = load(state);
-  if (size > kTinyBlock || known == 0 || reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0)
+  if (known == 0 || reinterpret_cast<uintptr_t>(block) % kMinAlignment != 0) [[unlikely]]
     return release_in(slab, pointer, bytes);
   const size_t room = size - kCanaryBytes + 1 - known;
   if (room != bytes && bytes != 0) [[unlikely]]

@@ -50,7 +50,7 @@ void count(ptrdiff_t change) {
   std::atomic_ref<size_t>(span->asked).fetch_add(static_cast<size_t>(change), std::memory_order_relaxed);
 }
 
-std::atomic_ref<uint8_t> state(const void* block) { return std::atomic_ref<uint8_t>(*state_of(block)); }
+std::atomic_ref<uint8_t> state(const void* block) { return std::atomic_ref<uint8_t>(*tiny_state_of(block)); }
 
 }  // namespace
 

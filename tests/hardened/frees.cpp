@@ -91,6 +91,26 @@ ANNEX_SCENARIO(freed_what_was_never_handed_out) {
 }
 TEST(Frees, WhatWasNeverHandedOut) { expect_found_for({3576, 7160, 14328}, "freed_what_was_never_handed_out", "a "); }
 
+// Where the block's state is looked up for a larger block, these addresses have the same one (harden/live_blocks.h).
+ANNEX_SCENARIO(freed_just_behind_its_start) {
+  char* block = static_cast<char*>(opaque(malloc(argument_bytes())));
+  reached();
+  free(opaque(block + 16));
+  return survived();
+}
+ANNEX_SCENARIO(freed_further_behind_its_start) {
+  char* block = static_cast<char*>(opaque(malloc(argument_bytes())));
+  reached();
+  free(opaque(block + 240));
+  return survived();
+}
+TEST(Frees, BehindTheStart) {
+  SKIP_WITH_TAGS();
+  const char* const kInside = "a pointer into a block (or misaligned):";
+  expect_found_for({64, 200, 300, 1000, 5000, 30000}, "freed_just_behind_its_start", kInside);
+  expect_found_for({300, 1000, 5000, 30000}, "freed_further_behind_its_start", kInside);
+}
+
 // --- another size, another alignment ---------------------------------------------------------------------------------
 
 ANNEX_SCENARIO(deleted_with_another_size) {

@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/expect_success.h"
+#include "common/resident.h"
 #include "hardened/misuse.h"
 
 using namespace annex_test;
@@ -48,3 +50,19 @@ TEST(RightUse, FirstEmptyBlocksAtOnce) {
     ASSERT_EQ(outcome.exit_code, 0) << describe(outcome);
   }
 }
+
+// What is known of larger blocks takes little beside them: a byte for each 256.
+ANNEX_SCENARIO(memory_of_larger_blocks) {
+  constexpr std::size_t kCount = 131072;
+  constexpr std::size_t kSize = 1024;  // of the class, with the canary
+  static void* blocks[kCount];
+  std::memset(blocks, 1, sizeof blocks);
+  use(1000, kSize - 8);
+  const std::size_t before = resident_bytes();
+  for (void*& block : blocks) block = std::memset(opaque(malloc(kSize - 8)), 1, kSize - 8);
+  const std::size_t taken = resident_bytes() - before;
+  SCENARIO_CHECK(taken < kCount * kSize / 32 * 33 + (std::size_t{2} << 20));
+  for (void* block : blocks) free(block);
+  return 0;
+}
+TEST(RightUse, MemoryOfLargerBlocks) { expect_success("memory_of_larger_blocks"); }
