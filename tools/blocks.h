@@ -1,4 +1,4 @@
-// What tools/give_back.c and tools/server_day.c have in common: blocks with contents that tell which block it is.
+// What tools/give_back.c, tools/server_day.c and tools/bursts.c have in common: blocks with contents that tell which block it is.
 #pragma once
 
 #include <errno.h>

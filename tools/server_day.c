@@ -11,26 +11,23 @@
 // a block does not hold what was written into it, or where there is no memory. Prints lines of a name and values.
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "blocks.h"
+#include "times.h"
 
 enum {
   kMostThreads = 256,
   kBuckets = 600,         // of the day, in which sessions end
   kMostTemporary = 32,    // blocks of a request
   kStackBytes = 1 << 17,  // of a thread
-  kSteps = 64,            // of a histogram between a time and twice it
-  kTimes = 64 * kSteps,
-  kMostTaken = 4096,  // values of what is in use, one each 1/300 of the day
+  kMostTaken = 4096,      // values of what is in use, one each 1/300 of the day
 };
 
 typedef struct Session {
@@ -72,47 +69,6 @@ static uint64_t random_word(Slot* slot) { return mixed(slot->state += 0x9e3779b9
 static uint64_t random_below(Slot* slot, uint64_t bound) { return (random_word(slot) >> 16) % bound; }
 
 static double random_part(Slot* slot) { return (double)(random_word(slot) >> 11) / (double)(1ull << 53); }
-
-static int64_t now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static void sleep_until(int64_t when_ns) {
-  const struct timespec time = {.tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) continue;
-}
-
-// ---- Times ----------------------------------------------------------------------------------------------------------
-
-static void note_time(atomic_uint* times, int64_t ns) {
-  const uint64_t value = ns < kSteps ? kSteps : (uint64_t)ns;
-  const int power = 63 - __builtin_clzll(value);
-  const uint64_t step = (value >> (power - 6)) - kSteps;
-  atomic_fetch_add_explicit(&times[(uint64_t)(power - 6) * kSteps + step], 1, memory_order_relaxed);
-}
-
-// The time in microseconds within which that share of all was done.
-static double percentile_us(atomic_uint* times, double share) {
-  double total = 0, seen = 0;
-  for (int i = 0; i < kTimes; ++i) total += times[i];
-  for (int i = 0; i < kTimes; ++i) {
-    seen += times[i];
-    if (times[i] > 0 && seen >= share * total) {
-      return (double)((uint64_t)(kSteps + i % kSteps + 1) << (i / kSteps)) / 1e3;
-    }
-  }
-  return 0;
-}
-
-static void say_times(const char* what, atomic_uint* times) {
-  static const struct {
-    const char* name;
-    double share;
-  } kShares[] = {{"p50", 0.5}, {"p99", 0.99}, {"p9999", 0.9999}};
-  for (int i = 0; i < 3; ++i) printf("%s_%s_us %.1f\n", what, kShares[i].name, percentile_us(times, kShares[i].share));
-}
 
 // ---- Blocks ---------------------------------------------------------------------------------------------------------
 

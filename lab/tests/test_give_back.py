@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from annex_lab import allocators as known
 from annex_lab import cli, paths
 from annex_lab.allocators import Allocator
-from annex_lab.give_back import day, page, results, runs, table
+from annex_lab.give_back import bursts, day, page, results, runs, table
 from annex_lab.sample import RunFailed
 
 GLIBC = Allocator("glibc", None, "2.36")
@@ -92,7 +92,11 @@ def test_each_mode_says_what_its_rows_show(mode, stub):
 
 
 def test_blocks_that_hold_something_else_are_an_error(spoiling):
-    for program, arguments in (("give_back", ("threads-asleep", 0.02, 0.05)), ("server_day", (0.5, 2, 1, 1))):
+    for program, arguments in (
+        ("give_back", ("threads-asleep", 0.02, 0.05)),
+        ("server_day", (0.5, 2, 1, 1)),
+        ("bursts", (0.1, 1, 1)),
+    ):
         with pytest.raises(RunFailed, match=r"exited with 1: .*does not hold what was written"):
             runs.run(runs.compiled(program), arguments, Allocator("stub", spoiling, ""), 60)
 
@@ -153,6 +157,27 @@ def test_curves_and_their_area():
         day.values_of(runs.Said(), 2.0)
 
 
+def test_the_values_of_a_server_with_bursts(stub):
+    assert [bursts.bursts_in(period_s) for period_s in (0.1, 1, 10, 60, 3600)] == [20, 20, 6, 2, 2]
+    program = runs.compiled("bursts")
+    done = [
+        runs.run(program, (0.2, 3, 2, seed, 0.05), allocator, 60, sampled=True)
+        for seed, allocator in ((1, GLIBC), (1, Allocator("stub", stub, "")), (2, GLIBC))
+    ]
+    assert done[0].words["checksum"] == done[1].words["checksum"] != done[2].words["checksum"]
+    said = runs.Said(
+        values={"request_p50_us": 7.0, "burst_p50_us": 2500.0},
+        cpu_s=0.8,
+        minor_faults=400,
+        resident=[(0.0, 1024), (1.0, 3072), (2.0, 3072)],
+    )
+    values = bursts.values_of(said, 10, 3)
+    assert (values["mean_mib"], values["burst_p50_ms"], values["request_p50_us"]) == (2.5, 2.5, 7)
+    assert (values["cpu_ms"], values["cpu_day_s"], values["faults"]) == (200, 1728, 100)
+    with pytest.raises(RunFailed, match="before its resident set could be read"):
+        bursts.values_of(runs.Said(), 1, 1)
+
+
 def test_from_end_to_end(stub, tmp_path):
     """Both commands, to one page: the data beside it, the picture, and the same page again of the data alone."""
     made, json_file = tmp_path / "docs/page.md", tmp_path / "table.json"
@@ -171,13 +196,16 @@ def test_from_end_to_end(stub, tmp_path):
     assert order[6] == (1, "holes-trimmed", "mine") and len(order) == 12  # the second round begins with another
     assert document["machine"]["kernel"] and document["allocators"]["mine"]["version"].startswith("file ")
     assert str(tmp_path) not in document["options"]["command"] and str(stub.parent) not in json_file.read_text()
-    assert "## Resident, MiB" in made.read_text() and made.read_text().count("Nothing has been measured yet.") == 1
+    assert "## Resident, MiB" in made.read_text() and made.read_text().count("Nothing has been measured yet.") == 2
 
     done = invoke(*QUICK_DAY, *given)
     assert done.exit_code == 0, done.output
     picture = tmp_path / "docs" / page.PICTURE
     assert xml.etree.ElementTree.parse(picture).getroot().tag.endswith("svg")
+    done = invoke("--bursts", "--periods", "0.2,0.4", "--rounds", 1, "--scale", 0.05, "--threads", 2, *given)
+    assert done.exit_code == 0, done.output
     text = made.read_text()
+    assert "| each 0.2 s: mine | " in text and "| each 0.4 s: glibc | " in text
     assert "Nothing has been measured yet." not in text and "| mine |" in text and f"]({page.PICTURE})" in text
     picture.unlink()
     made.unlink()
@@ -201,6 +229,10 @@ def test_a_picture_and_values_without_a_page(tmp_path):
         (("--allocators", "nonesuch"), "no allocator is called nonesuch"),
         (("--rows", "a,z"), "no row is called z: a, b, c, d, e, f, g"),
         (("--day", "--rows", "a"), "--rows is for the table"),
+        (("--day", "--bursts"), "--day and --bursts are two things"),
+        (("--day", "--periods", "1"), "--periods is for --bursts"),
+        (("--bursts", "--periods", "1,soon"), "--periods 1,soon: seconds, such as 1,10,60"),
+        (("--bursts", "--periods", "0"), "--periods 0: each is from 0.1 to 3600 s"),
         (("--only-page",), "--only-page needs --page"),
         (("--picture", "day.svg"), "--picture is for --day"),
         (("--day", "--picture", "day.bmp"), "day.bmp: a picture's name ends with .svg or .png"),

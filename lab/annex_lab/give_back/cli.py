@@ -11,9 +11,10 @@ from annex_lab import allocators as known
 from annex_lab import native, show
 from annex_lab.allocators import Allocator
 from annex_lab.document import Unusable, without_paths
-from annex_lab.give_back import day, page, results, runs, table
+from annex_lab.give_back import bursts, day, page, results, runs, table
 
 console = Console(stderr=True)
+KINDS = {"table": table, "day": day, "bursts": bursts}
 
 
 def _end(why: Exception | str, status: int = 2) -> NoReturn:
@@ -43,10 +44,10 @@ def _find(names: list[str], strict: bool) -> tuple[list[Allocator], list[dict[st
     return found, absent
 
 
-def _command(is_day: bool, options: dict[str, object]) -> str:
+def _command(kind: str, options: dict[str, object]) -> str:
     """That makes the same document, without paths of this machine."""
     given = [part for name, value in options.items() if value != "" for part in (f"--{name}", f"{value}")]
-    return without_paths(["give-back", *(["--day"] if is_day else []), *given])
+    return without_paths(["give-back", *([f"--{kind}"] if kind != "table" else []), *given])
 
 
 def _measured(document: dict, work: Iterator[str], total: int) -> dict:
@@ -59,6 +60,16 @@ def _measured(document: dict, work: Iterator[str], total: int) -> dict:
     return document
 
 
+def _periods(text: str) -> list[float]:
+    try:
+        periods = [float(part) for part in _split(text)] or list(bursts.PERIODS_S)
+    except ValueError:
+        _end(f"--periods {text}: seconds, such as 1,10,60")
+    if not all(0.1 <= period <= 3600 for period in periods):
+        _end(f"--periods {text}: each is from 0.1 to 3600 s")
+    return periods
+
+
 def _write_page(to: Path) -> None:
     try:
         written = page.write(to)
@@ -68,11 +79,11 @@ def _write_page(to: Path) -> None:
         console.print(f"written: {file}", markup=False, soft_wrap=True)
 
 
-def _check_files(picture: Path | None, is_day: bool, only_page: bool, to: Path | None) -> None:
+def _check_files(picture: Path | None, kind: str, only_page: bool, to: Path | None) -> None:
     if only_page and to is None:
         _end("--only-page needs --page: which page is to be made?")
-    if picture and not is_day:
-        _end("--picture is for --day: the table has none")
+    if picture and kind != "day":
+        _end("--picture is for --day: there is none of anything else")
     if picture and picture.suffix not in (".svg", ".png"):
         _end(f"{picture}: a picture's name ends with .svg or .png")
 
@@ -81,11 +92,15 @@ def give_back(
     is_day: Annotated[
         bool, typer.Option("--day", help="a server's day in a minute instead of the table: curves, times of requests")
     ] = False,
+    has_bursts: Annotated[
+        bool,
+        typer.Option("--bursts", help="a server with a burst of requests each so often instead"),
+    ] = False,
     allocators: Annotated[
         str,
         typer.Option(
             help=f"a,b,c; also NAME=/path/to/lib.so, {', '.join(runs.SET)}, and the words ours, core, peers, "
-            f"variants, all; default: {', '.join(runs.DEFAULT)}"
+            f"variants, all; default: {', '.join(runs.DEFAULT)}; with --bursts {', '.join(bursts.DEFAULT)}"
         ),
     ] = "",
     rounds: Annotated[int, typer.Option(min=1, help="runs of each program under each allocator, in turns")] = 5,
@@ -93,8 +108,11 @@ def give_back(
     scale: Annotated[float, typer.Option(min=0.001, help="multiplies the work")] = 1.0,
     idle: Annotated[float, typer.Option(min=0.05, help="seconds in which the table's programs do nothing")] = 5.0,
     seconds: Annotated[float, typer.Option(min=0.5, help="how long the day takes")] = 60.0,
-    threads: Annotated[int, typer.Option(min=1, max=256, help="of the day's server")] = 64,
-    seed: Annotated[int, typer.Option(min=0, help="of the day's requests")] = 1,
+    periods: Annotated[str, typer.Option(help="a,b,c: seconds from one burst to the next; default: 1,10,60")] = "",
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=256, help="of the server; default: 64, with --bursts 8")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="of the server's requests")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", dir_okay=False, help="write all values here")] = None,
     picture: Annotated[
         Path | None, typer.Option("--picture", dir_okay=False, help="draw the day's curves here: .svg, .png")
@@ -116,7 +134,10 @@ def give_back(
     The exit status is 0; 1 where a program failed under an allocator, or an allocator that was named is not there; 2
     for wrong usage; 130 after Ctrl-C (what is done by then is reported).
     """
-    _check_files(picture, is_day, only_page, to)
+    if is_day and has_bursts:
+        _end("--day and --bursts are two things: choose one")
+    kind = "day" if is_day else "bursts" if has_bursts else "table"
+    _check_files(picture, kind, only_page, to)
     if only_page:
         _write_page(to)
         return
@@ -124,22 +145,33 @@ def give_back(
         modes = table.choose(_split(rows))
     except table.NoSuchRow as why:
         _end(why)
-    if rows and is_day:
-        _end("--rows is for the table: a day has none")
-    found, absent = _find(known.expand(_split(allocators) or runs.DEFAULT), strict=bool(allocators))
+    if rows and kind != "table":
+        _end("--rows is for the table: there are none of anything else")
+    if periods and kind != "bursts":
+        _end("--periods is for --bursts")
+    default = bursts.DEFAULT if kind == "bursts" else runs.DEFAULT
+    found, absent = _find(known.expand(_split(allocators) or default), strict=bool(allocators))
     given = {"allocators": allocators, "rounds": rounds, "scale": f"{scale:g}"}
-    if is_day:
-        given |= {"seconds": f"{seconds:g}", "threads": threads, "seed": seed}
-        options = {"rounds": rounds, "scale": scale, "day_s": seconds, "threads": threads, "seed": seed}
-    else:
+    options = {"rounds": rounds, "scale": scale}
+    total = rounds * len(found)
+    if kind == "table":
         given |= {"rows": rows, "idle": f"{idle:g}"}
-        options = {"rounds": rounds, "scale": scale, "idle_s": idle}
-    options["command"] = _command(is_day, given)
-    document = results.begun("day" if is_day else "table", found, absent, options)
-    if is_day:
-        _measured(document, day.measure(document, found), rounds * len(found))
+        options |= {"idle_s": idle}
+        total *= len(modes)
     else:
-        _measured(document, table.measure(document, found, modes), rounds * len(found) * len(modes))
+        options |= {"threads": threads or (64 if kind == "day" else 8), "seed": seed}
+        given |= {"threads": options["threads"], "seed": seed}
+    if kind == "day":
+        given |= {"seconds": f"{seconds:g}"}
+        options |= {"day_s": seconds}
+    if kind == "bursts":
+        given |= {"periods": periods}
+        options |= {"periods_s": _periods(periods)}
+        total *= len(options["periods_s"])
+    options["command"] = _command(kind, given)
+    document = results.begun(kind, found, absent, options)
+    chosen = (modes,) if kind == "table" else ()
+    _measured(document, KINDS[kind].measure(document, found, *chosen), total)
     _report(document, json_file, picture, to)
     if document["interrupted"]:
         raise typer.Exit(130)
@@ -149,7 +181,6 @@ def give_back(
 
 def _report(document: dict, json_file: Path | None, picture: Path | None, to: Path | None) -> None:
     """The files that were asked for, and the tables."""
-    is_day = document["kind"] == "day"
     out = Console(width=max(170, console.width))
     machine = document["machine"]
     out.print(
@@ -161,7 +192,7 @@ def _report(document: dict, json_file: Path | None, picture: Path | None, to: Pa
     for name, one in document["allocators"].items():
         settings = "".join(f", {variable}={value}" for variable, value in one["env"].items())
         out.print(f"{name}: {one['version']}{settings}", markup=False, highlight=False)
-    for made in (day if is_day else table).tables(document):
+    for made in KINDS[document["kind"]].tables(document):
         out.print(made)
     for failure in document["failures"]:
         mode = f" in {failure['mode']}" if "mode" in failure else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from annex_lab.give_back import day, results, table
+from annex_lab.give_back import bursts, day, results, table
 
 DATA = Path("campaigns/give-back")  # beside the page
 PICTURE = DATA / "day.svg"
@@ -37,9 +37,8 @@ def render(page: Path) -> str:
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"settings": _settings, "foreign": _foreign}
     template = (resources.files("annex_lab.html") / "give_back.md.j2").read_text(encoding="utf-8")
-    of_table, of_day = _loaded(page, "table"), _loaded(page, "day")
-    made = environment.from_string(template, globals={"tables": table, "days": day}).render(
-        table=of_table, day=of_day, picture=PICTURE.as_posix()
+    made = environment.from_string(template, globals={"tables": table, "days": day, "bursts_of": bursts}).render(
+        **{kind: _loaded(page, kind) for kind in ("table", "day", "bursts")}, picture=PICTURE.as_posix()
     )
     return re.sub(r"\n{3,}", "\n\n", made).strip() + "\n"
 

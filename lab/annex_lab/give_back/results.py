@@ -1,6 +1,6 @@
 """The document of a run, as JSON: the machine, the allocators, each round's values, and what failed or was not there.
 
-Two kinds, "table" and "day". The page and the tables in the terminal are made of it alone.
+Three kinds, "table", "day" and "bursts". The page and the tables in the terminal are made of it alone.
 """
 
 import json
@@ -35,7 +35,7 @@ def begun(kind: str, allocators: list[Allocator], absent: list[dict[str, str]], 
 
 def load(path: Path, kind: str) -> dict:
     """A document of that kind from a file; raises Unusable."""
-    command = "give-back --day" if kind == "day" else "give-back"
+    command = "give-back" if kind == "table" else f"give-back --{kind}"
     return document.read(path, command, FORMAT, lambda content: content.get("kind") == kind)
 
 

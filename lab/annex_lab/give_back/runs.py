@@ -47,10 +47,11 @@ def find(name: str) -> Allocator:
 
 
 def compiled(name: str) -> Path:
-    """tools/NAME.c compiled into build/bench, where what is there is older than it or blocks.h; raises BuildFailed."""
+    """tools/NAME.c compiled into build/bench, where what is there is older than it or a header; raises BuildFailed."""
     source, binary = paths.ROOT / "tools" / f"{name}.c", paths.BENCH / name
     with native.alone():
-        newest = max(file.stat().st_mtime for file in (source, paths.ROOT / "tools" / "blocks.h"))
+        headers = [paths.ROOT / "tools" / shared for shared in ("blocks.h", "times.h")]
+        newest = max(file.stat().st_mtime for file in (source, *headers))
         if not binary.exists() or binary.stat().st_mtime < newest:
             command = ["cc", "-O2", "-Wall", "-pthread", str(source), "-o", str(binary)]
             try:
