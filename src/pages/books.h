@@ -1,6 +1,7 @@
 // The books of the page heap: how much memory is what. What is decided by them is in commitment.h.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,27 @@ class Gauge {
   size_t bytes_ = 0;
 };
 
+// The largest of what was live of late, in bytes: in this window of time and in the one before it.
+class NeededLately {
+ public:
+  operator size_t() const { return std::max(in_this_, in_last_); }
+  void note(size_t live) { in_this_ = std::max(in_this_, live); }
+  // It is now_ms, and so many bytes are live: where the window is over, another one of that length begins.
+  void pass(uint64_t now_ms, uint64_t window_ms, size_t live) {
+    if (now_ms < ends_ms_) return;
+    if (ends_ms_ != 0) {
+      in_last_ = now_ms < ends_ms_ + window_ms ? in_this_ : live;
+      in_this_ = live;
+    }
+    ends_ms_ = now_ms + window_ms;
+  }
+
+ private:
+  size_t in_this_ = 0;
+  size_t in_last_ = 0;
+  uint64_t ends_ms_ = 0;  // the window
+};
+
 // Bytes, unless something else is said. Under the lock, but for gauges and atomics.
 struct Books {
   size_t committed = 0;  // readable and writable, metadata included
@@ -29,6 +51,7 @@ struct Books {
   size_t promised = 0;  // to be live: runs that are being taken at this moment
   size_t spans = 0;     // of live, in spans
   Gauge dirty;          // free and perhaps resident
+  NeededLately needed;
   size_t purged_total = 0;
   size_t huge = 0;          // for which huge pages are asked
   uint32_t huge_ended = 0;  // pieces of 2 MiB for which they are not any more

@@ -60,6 +60,11 @@ bool limit_allows(const Books& books, size_t bytes) {
   return limit == 0 || (bytes <= limit && books.live + books.promised <= limit - bytes);
 }
 
+void note_time(Books* books, uint64_t now_ms) {
+  const uint64_t delay_ms = static_cast<uint64_t>(std::max<int64_t>(os::options.purge_delay_ms, 0));
+  books->needed.pass(now_ms, kWindow * delay_ms, books->live);
+}
+
 bool something_may_be_due(const Books& books) {
   if (os::options.purge_delay_ms == 0) return books.dirty > 0;
   return books.dirty >= kDirtySlack && books.keepers == 0;
@@ -73,8 +78,9 @@ bool is_due(const FreeRun* dirty_run, uint64_t now_ms) {
 
 size_t growth_excess(const Books& books, size_t bytes) {
   const size_t resident = books.live + books.dirty + bytes;
-  if (books.dirty <= slack(books) || resident <= books.peak) return 0;
-  return round_up(std::min(books.dirty - slack(books), resident - books.peak), kHugePage);
+  const size_t needed = books.needed;
+  if (books.dirty <= slack(books) || resident <= needed) return 0;
+  return round_up(std::min(books.dirty - slack(books), resident - needed), kHugePage);
 }
 
 bool growth_can_wait(const Books& books) { return books.keepers > 0 && books.dirty <= 2 * slack(books); }

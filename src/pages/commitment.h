@@ -6,7 +6,7 @@
 //
 //   live      in runs that are slabs or spans          dirty     free and perhaps resident
 //   touched   of live, ever written: carved blocks, and spans whole
-//   peak      the largest live so far
+//   needed    the largest live of late: of the last ten to twenty ANNEX_PURGE_DELAY
 //
 // taking memory:
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory);
@@ -35,7 +35,7 @@
 //                   Threads that come by give nothing back while less than 2 MiB are dirty, while there are keepers, or
 //                   while another thread is at it. Keepers and the purger do. With a delay of 0 all goes at once
 //   growth          before a span of n bytes touches clean memory, the oldest dirty runs go back until
-//                   dirty <= max(256 KiB, touched / 8)  or  live + dirty + n <= peak.
+//                   dirty <= max(256 KiB, touched / 8, needed - live - n).
 //                   So what is kept for reuse can't raise the peak of the resident set by more than an eighth.
 //   keepers         threads that do both for the others: in the offload flavour, the support threads while they are
 //                   awake. Growth then waits for nobody: what has to go back goes back just after; unless the keeper
@@ -79,6 +79,10 @@ bool first_slabs_want_clean_memory(const Books& books);
 
 // Whether ANNEX_MAX_HEAP leaves room for so many bytes more, beside what other threads are about to take.
 bool limit_allows(const Books& books, size_t bytes);
+
+// What was needed longer than two windows ago is forgotten; a window is so many ANNEX_PURGE_DELAY.
+inline constexpr uint64_t kWindow = 10;
+void note_time(Books* books, uint64_t now_ms);
 
 // The delay's rule. Whether it may find something: what is not worth a look at the clock is none.
 bool something_may_be_due(const Books& books);

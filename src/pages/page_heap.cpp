@@ -59,6 +59,7 @@ void PageHeap::account_moved(size_t bytes, Use use) {
 void PageHeap::account_taken(size_t bytes, Use use) {
   account_moved(bytes, use);
   if (books.live > books.peak) books.peak = books.live;
+  books.needed.note(books.live);
 }
 
 void PageHeap::account_given(size_t bytes, Use use) {

@@ -115,6 +115,7 @@ size_t PageHeap::apply_growth_rule(Locked& lock, size_t bytes, size_t budget) {
 // The delay's rule: a run of `bytes` has been given, or taken and is clean. Where there is a keeper it is left to
 // that, unless the delay is 0.
 void PageHeap::purge_due(Locked& lock, uint64_t now_ms, size_t bytes) {
+  commitment::note_time(&books, now_ms);
   if (!something_may_be_due(lock)) return;
   purge_expired(lock, now_ms, os::options.purge_delay_ms == 0 ? SIZE_MAX : std::max(kHugePage, bytes));
 }
@@ -170,6 +171,7 @@ bool PageHeap::keeper_purges_after_growth() {
 long PageHeap::purger_purges(bool* small) {
   Locked lock;
   const uint64_t now = os::now_ms();
+  commitment::note_time(&books, now);
   if (now - emptied_ms_ > kEmptyAfterMs) empty_transfer_cache(lock);
   const bool gives_back = books.keepers == 0 && free_.oldest() != nullptr && commitment::is_due(free_.oldest(), now);
   size_t purged = 0;

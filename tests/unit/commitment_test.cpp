@@ -150,7 +150,7 @@ TEST_F(CommitmentTest, GrowthGivesBackWhatIsKeptBeyondAnEighth) {
   for (auto& run : runs) run = span(160);  // 10 MiB each
   for (int i = 0; i < 16; i += 2) page_heap.give_span(runs[i]);
   EXPECT_GE(page_heap.books.dirty, 80 * kMiB);
-  page_heap.books.peak = 0;  // as if the heap had never been larger
+  page_heap.books.needed = {};  // as if the heap had never been larger
   PageHeapTest::before_growth(kMiB);
   EXPECT_LE(page_heap.books.dirty, std::max(2 * kMiB, page_heap.books.live / 8));
   for (int i = 1; i < 16; i += 2) page_heap.give_span(runs[i]);
@@ -163,14 +163,14 @@ TEST_F(CommitmentTest, ASpanThatGrowsInPlaceGivesBackToo) {
   ASSERT_TRUE(page_heap.resize(grows, 64 * kGranule));
   page_heap.trim();  // what follows it is clean
   page_heap.give_span(other);
-  page_heap.books.peak = 0;
+  page_heap.books.needed = {};
   ASSERT_TRUE(page_heap.resize(grows, 512 * kGranule));
   EXPECT_EQ(grows->length, 512u);
   EXPECT_LE(page_heap.books.dirty, std::max(2 * kMiB, page_heap.books.live / 8));
   // Over what is dirty it grows as it is.
   ASSERT_TRUE(page_heap.resize(grows, 64 * kGranule));
   const size_t dirty = page_heap.books.dirty;
-  page_heap.books.peak = 0;
+  page_heap.books.needed = {};
   ASSERT_TRUE(page_heap.resize(grows, 128 * kGranule));
   EXPECT_EQ(page_heap.books.dirty, dirty - 64 * kGranule);
   page_heap.give_span(grows);
@@ -180,7 +180,7 @@ TEST_F(CommitmentTest, ASpanThatGrowsInPlaceGivesBackToo) {
 TEST_F(CommitmentTest, GrowthLeavesItToAKeeperThatKeepsUp) {
   Span* live = span(640);  // 40 MiB
   const auto grow = [] {
-    page_heap.books.peak = 0;
+    page_heap.books.needed = {};
     PageHeapTest::before_growth(kMiB);
   };
   page_heap.keeper_comes();
@@ -338,14 +338,14 @@ class Books : public ::testing::Test {
   void SetUp() override {
     before_.live = page_heap.books.live;
     before_.dirty = page_heap.books.dirty;
-    before_.peak = page_heap.books.peak;
+    before_.needed = page_heap.books.needed;
     before_.keepers = page_heap.books.keepers;
     before_.touched = page_heap.books.touched.load();
   }
   void TearDown() override {
     page_heap.books.live = before_.live;
     page_heap.books.dirty = before_.dirty;
-    page_heap.books.peak = before_.peak;
+    page_heap.books.needed = before_.needed;
     page_heap.books.keepers = before_.keepers;
     page_heap.books.touched = before_.touched.load();
     os::options.purge_delay_ms = 1000;
@@ -359,7 +359,8 @@ TEST_F(Books, WhatGrowthGivesBack) {
   page_heap.books.live = 80 * kMiB;
   page_heap.books.touched = 80 * kMiB;
   page_heap.books.dirty = 30 * kMiB;
-  page_heap.books.peak = 110 * kMiB;
+  page_heap.books.needed = {};
+  page_heap.books.needed.note(110 * kMiB);
   EXPECT_EQ(commitment::growth_excess(page_heap.books, 0), 0u);         // no more than there was before
   EXPECT_EQ(commitment::growth_excess(page_heap.books, 1), kHugePage);  // a byte above: in whole pieces
   EXPECT_EQ(commitment::growth_excess(page_heap.books, 10 * kMiB), 10 * kMiB);
@@ -372,6 +373,39 @@ TEST_F(Books, WhatGrowthGivesBack) {
   EXPECT_EQ(commitment::growth_excess(page_heap.books, 1000 * kMiB), 0u);  // that little stays in any case
   page_heap.books.dirty += kGranule;
   EXPECT_EQ(commitment::growth_excess(page_heap.books, 1000 * kMiB), kHugePage);
+}
+
+TEST_F(Books, WhatWasNeededLongAgoIsForgotten) {
+  NeededLately needed;
+  needed.note(100);
+  needed.pass(5000, 1000, 10);  // the first window begins
+  EXPECT_EQ(needed, 100u);
+  needed.note(50);
+  needed.pass(5999, 1000, 10);
+  EXPECT_EQ(needed, 100u);
+  needed.pass(6000, 1000, 10);
+  needed.note(30);
+  EXPECT_EQ(needed, 100u);  // in the window before this one
+  needed.pass(7000, 1000, 10);
+  EXPECT_EQ(needed, 30u);
+  needed.note(40);
+  needed.pass(9000, 1000, 10);  // nobody came by for a whole window
+  EXPECT_EQ(needed, 10u);
+}
+
+TEST_F(Books, TenDelaysAreAWindow) {
+  os::options.purge_delay_ms = 200;
+  page_heap.books.live = 80 * kMiB;
+  page_heap.books.touched = 80 * kMiB;
+  page_heap.books.dirty = 30 * kMiB;
+  page_heap.books.needed = {};
+  page_heap.books.needed.note(200 * kMiB);
+  for (const uint64_t now : {10'000, 12'000, 13'999}) {
+    commitment::note_time(&page_heap.books, now);
+    EXPECT_EQ(commitment::growth_excess(page_heap.books, 50 * kMiB), 0u) << now;
+  }
+  commitment::note_time(&page_heap.books, 14'000);
+  EXPECT_EQ(commitment::growth_excess(page_heap.books, 50 * kMiB), 20 * kMiB);
 }
 
 TEST_F(Books, GrowthWaitsForAKeeperThatKeepsUp) {
