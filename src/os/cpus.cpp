@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "os/message.h"
+#include "os/own_cgroup.h"
 #include "os/small_file.h"
 #include "os/system_call.h"
 #include "os/text.h"
@@ -24,21 +25,9 @@ CpuSet listed_for(size_t cpu, const char* file) {
 
 // The lower one of two quotas: of the process's own cgroup (version 2), and of the root of what the process can see.
 size_t quota_of_cgroup() {
-  char cgroups[1024];
-  const char* path = find_in(read_file("/proc/self/cgroup", cgroups), "0::/");
-  size_t quota = SIZE_MAX;
-  if (path != nullptr) {
-    char name[512];
-    Text text(name, sizeof name - 1);
-    text << "/sys/fs/cgroup";
-    const char* const end = find_in(path, "\n");
-    text.append(path + 3, end != nullptr ? static_cast<size_t>(end - path) - 3 : length_of(path + 3));
-    text << "/cpu.max";
-    name[text.stored()] = '\0';
-    char content[64];
-    quota = parse_cpu_quota(read_file(name, content));
-  }
+  char name[kLongestCgroupPath];
   char content[64];
+  const size_t quota = parse_cpu_quota(read_file(path_in_own_cgroup("cpu.max", name), content));
   return std::min(quota, parse_cpu_quota(read_file("/sys/fs/cgroup/cpu.max", content)));
 }
 

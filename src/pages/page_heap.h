@@ -136,12 +136,12 @@ class PageHeap {
   // whenever it can. True where there may be more to do.
   void keeper_purges_due();
   bool keeper_purges_after_growth();
-  // For the purger: gives back what is due, but for a keeper's; how long until there may be more, in milliseconds;
-  // kNothing where nothing is dirty. *small: whether the heap is too small to need it. Negative where it has been so
-  // twice in a row, and nobody counts on the purger any more: a program that grows again at once still finds it, and
-  // need not wait until the old thread has gone.
+  // For the purger: gives back what is due, but for a keeper's, or at once all that is dirty; how long until there may
+  // be more, in milliseconds; kNothing where nothing is dirty. *small: whether the heap is too small to need it.
+  // Negative where it has been so twice in a row, and nobody counts on the purger any more: a program that grows again
+  // at once still finds it, and need not wait until the old thread has gone.
   static constexpr long kNothing = LONG_MAX;
-  long purger_purges(bool* small);
+  long purger_purges(bool* small, bool at_once);
   // Nothing is due any more, for now: what is kept in the books for what has been given back goes, too.
   void purger_rests();
   // It has ended, or, where it could not be made, is not wanted for a second.

@@ -168,17 +168,18 @@ bool PageHeap::keeper_purges_after_growth() {
   return more;
 }
 
-long PageHeap::purger_purges(bool* small) {
+long PageHeap::purger_purges(bool* small, bool at_once) {
   Locked lock;
   const uint64_t now = os::now_ms();
   commitment::note_time(&books, now);
-  if (now - emptied_ms_ > kEmptyAfterMs) empty_transfer_cache(lock);
-  const bool gives_back = books.keepers == 0 && free_.oldest() != nullptr && commitment::is_due(free_.oldest(), now);
+  if (at_once || now - emptied_ms_ > kEmptyAfterMs) empty_transfer_cache(lock);
+  const auto oldest_is_due = [&] { return at_once || commitment::is_due(free_.oldest(), now); };
+  const bool gives_back = (at_once || books.keepers == 0) && free_.oldest() != nullptr && oldest_is_due();
   size_t purged = 0;
   if (gives_back) {
     // In pieces: whoever forks waits for the one that is under way.
     purged = purge_while(
-        lock, [&] { return commitment::is_due(free_.oldest(), now) ? kPurgedAtOnce : 0; }, SIZE_MAX);
+        lock, [&] { return oldest_is_due() ? kPurgedAtOnce : 0; }, SIZE_MAX);
   }
   const bool was_small = *small;
   *small = books.live + books.dirty < commitment::kDirtySlack;

@@ -6,6 +6,7 @@
 #include "os/all_threads.h"
 #include "os/clock.h"
 #include "os/helper_thread.h"
+#include "os/memory_pressure.h"
 #include "os/options.h"
 #include "pages/page_heap.h"
 
@@ -25,35 +26,46 @@ bool stops() { return thread.asked_to_end(); }
 
 long time_to_sleep(long wait_ms) { return std::clamp(wait_ms, kShortestSleepMs, kLongestSleepMs); }
 // What happens to a heap in that time says whether it is idle.
-long time_between_sweeps() { return std::clamp<long>(os::options.purge_delay_ms, 100, kLongestSleepMs); }
+uint64_t time_between_sweeps(bool at_once = false) {
+  return static_cast<uint64_t>(std::clamp<int64_t>(at_once ? 0 : os::options.purge_delay_ms, 100, kLongestSleepMs));
+}
 
 // All that a purger does, one piece after the other.
 class Work {
  public:
-  // Gives back what is due. Milliseconds until more is; kNothing: never, unless something happens; < 0: the purger is
-  // not needed.
+  // Gives back what is due, and under memory pressure what will be. Milliseconds until more is; kNothing: never, unless
+  // something happens; < 0: the purger is not needed.
   long step() {
-    const long until_sweep = sweep();
-    return std::min(until_sweep, page_heap.purger_purges(&small_));
+    const bool at_once = is_pressed();
+    const long until_sweep = sweep(at_once);
+    const long wait = std::min(until_sweep, page_heap.purger_purges(&small_, at_once));
+    if (at_once && wait >= 0) page_heap.purger_rests();
+    more_to_come_ = wait != PageHeap::kNothing;
+    return wait;
   }
 
  private:
-  long sweep() {
+  // Not asked where nothing is due, nor where it would change nothing.
+  bool is_pressed() { return more_to_come_ && os::options.purge_delay_ms > 0 && pressure_.look(os::now_ms()); }
+
+  long sweep(bool at_once) {
     const Sweeper* const heaps = sweeper.load(std::memory_order_relaxed);
     if (heaps == nullptr) return PageHeap::kNothing;
     const uint64_t now = os::now_ms();
-    if (now >= next_ms_) {
+    if (now >= swept_ms_ + time_between_sweeps(at_once)) {
       all_swept_ = heaps->sweep(stops);
-      next_ms_ = now + static_cast<uint64_t>(time_between_sweeps());
+      swept_ms_ = now;
     } else if (all_swept_) {
       all_swept_ = heaps->all_rest();
     }
-    return all_swept_ ? PageHeap::kNothing : static_cast<long>(next_ms_ - now);
+    return all_swept_ ? PageHeap::kNothing : static_cast<long>(swept_ms_ + time_between_sweeps() - now);
   }
 
-  uint64_t next_ms_ = os::now_ms() + static_cast<uint64_t>(time_between_sweeps());  // when the heaps are swept again
+  uint64_t swept_ms_ = os::now_ms();  // when it last looked at the heaps
   bool all_swept_ = false;
   bool small_ = false;  // the heap, when it was last seen
+  bool more_to_come_ = false;
+  os::MemoryPressure pressure_;
 };
 
 void run_purger(void*) {
