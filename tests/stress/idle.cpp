@@ -1,12 +1,10 @@
 // A process that frees much and then does nothing gives the memory back, without a call that would
 // make it, where it has several threads or ANNEX_BACKGROUND=1 says so; else one that goes on does, bit by bit.
 //
-// The poll has a long deadline and no lower bound: it says whether, not when. Not for sanitizer
-// builds, whose own memory is in the resident set.
+// Not for sanitizer builds, whose own memory is in the resident set.
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,30 +14,15 @@
 
 #include "common/flavour.h"
 #include "common/own_memory.h"
-#include "common/resident.h"
 #include "common/scenario.h"
 #include "stress/harness.h"
+#include "stress/waiting.h"
 
 using namespace annex_test;
 
 namespace {
 
 constexpr std::size_t kTotal = 256 * kMiB;
-
-void wait_50_ms() {
-  const timespec step{0, 50'000'000};
-  nanosleep(&step, nullptr);
-}
-
-// 10 s in steps of 50 ms. Nothing here allocates or calls Annex.
-bool falls_below(std::size_t bytes) {
-  for (int i = 0; i < 200; ++i) {
-    if (resident_bytes() < bytes) return true;
-    wait_50_ms();
-  }
-  fprintf(stderr, "resident %zu, wanted below %zu\n", resident_bytes(), bytes);
-  return false;
-}
 
 struct Hoard {
   OwnMemory own;

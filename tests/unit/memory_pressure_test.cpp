@@ -146,7 +146,7 @@ TEST_F(PressureFiles, WhatIsNotThereIsNotTriedAgain) {
   EXPECT_FALSE(pressure.look(3000));
 }
 
-TEST_F(PressureFiles, AFileThatGoesLeavesTheOther) {
+TEST_F(PressureFiles, AFileThatHasGoneIsNotTriedAgain) {
   stalled(own(), 0);
   stalled(system(), 0);
   MemoryPressure pressure(paths());
