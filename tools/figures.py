@@ -151,7 +151,6 @@ FIGURES = [
     ("docs/offload.md", "the first {} hand-overs, which the program does", start_demand),
     ("docs/commitment.md", "large spans are aligned to {} and realloc moves them from {} on",
      lambda t: [huge_page(t), size(t.constant("src/core/span.cpp", "kMoveFrom"))]),
-    ("docs/commitment.md", "until dirty is an {} of what is touched", lambda t: PARTS[slack_share(t)]),
     ("docs/commitment.md", "each thread's heap has a slab of {} for", granule),
     ("docs/commitment.md", "max({}, touched / {}, needed - live - n)",
      lambda t: [size(t.constant(COMMITMENT, "kLeastSlack")), slack_share(t)]),
