@@ -32,27 +32,29 @@ void* allocate_from_the_pool(SizeClass c) {
   return block;
 }
 
-[[gnu::noinline]] void* allocate_small(SizeClass c) {
-  void* block;
-  if (own_heap != &no_heap || start_thread()) {
-    const OwnHeap self;
-    block = allocate_from(self.get(), c);
-  } else {
-    block = allocate_from_the_pool(c);
-  }
-  start_wanted_purger();
-  return block;
-}
-
-// What the fast path would have found, if it weren't for the class or the heap; nullptr where that is nothing.
-void* allocate_at_hand(SizeClass c) {
-  const OwnHeap self;
-  Block** const list = &self->free[c];
+// What the fast path would have found, if it weren't for the class; nullptr where that is nothing.
+void* take_at_hand(ThreadHeap* heap, SizeClass c) {
+  Block** const list = &heap->free[c];
   if (*list != nullptr) return pop(list);
-  Block* const block = self->take_freed(c);  // nullptr of no_heap, to which nobody may write
+  Block* const block = heap->take_freed(c);
   if (block == nullptr) return nullptr;
   *list = next_of(block);
   return unmarked(block);
+}
+
+// The heap is the thread's own, if it has one. nullptr where it has none, or memory is exhausted.
+[[gnu::always_inline]] inline void* allocate_from_own(SizeClass c) {
+  const OwnHeap self;
+  if (!self) [[unlikely]]
+    return nullptr;
+  void* const block = take_at_hand(self.get(), c);
+  return block != nullptr ? block : allocate_from(self.get(), c);
+}
+
+[[gnu::noinline]] void* allocate_small(SizeClass c) {
+  void* const block = own_heap != &no_heap || start_thread() ? allocate_from_own(c) : allocate_from_the_pool(c);
+  start_wanted_purger();
+  return block;
 }
 
 }  // namespace
@@ -62,8 +64,7 @@ void* Shared::allocate_slow(size_t bytes) noexcept {
     return allocate_large(bytes, kMinAlignment);
   const SizeClass c = class_of(bytes);
   Policy::MallocSteps::drop(c);
-  void* const block = allocate_at_hand(c);
-  return block != nullptr ? block : allocate_small(c);
+  return allocate_small(c);
 }
 
 void* Shared::allocate_zeroed(size_t bytes) {
