@@ -27,7 +27,7 @@ class Lease {
  public:
   // --- the thread whose heap it is
 
-  // It has the heap from now on, in `mine`; its number is in `number`.
+  // It has the heap from now on, in `mine`; its number is in `number`, where heaps have numbers.
   // `thread`: the kernel's number of it.
   void begin(Heap** mine, uint16_t* number, long thread) {
     number_ = number;
@@ -83,10 +83,11 @@ class Lease {
  private:
   void point_at(Heap* heap, uint16_t number) {
     remote::AtomicRef<Heap*>(*mine_.load(std::memory_order_relaxed)).store(heap, std::memory_order_relaxed);
+    if (number_ == nullptr) return;
     remote::AtomicRef<uint16_t>(*number_).store(number, std::memory_order_relaxed);
   }
 
-  // Where the thread's fast paths find its heap and the heap's number; nullptr where no thread has it.
+  // Where the thread's fast paths find its heap and the heap's number; nullptr where no thread has it, or it has none.
   remote::Atomic<Heap**> mine_{nullptr};
   uint16_t* number_ = nullptr;
   long thread_ = 0;

@@ -11,7 +11,7 @@
 #include "core/span.h"
 #include "front/request.h"
 #include "front/shared.h"
-#include "front/thread_exit.h"
+#include "front/thread_client.h"
 #include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
@@ -32,39 +32,10 @@ using support::Magazine;
 using support::Request;
 using support::support_core;
 
-constinit support::Magazines no_magazines;
-constinit thread_local support::Magazines* thread_magazines = &no_magazines;
-
 namespace {
 
-// The thread's client, whose magazines are its base; nullptr where it has none.
-Client* own_client() { return thread_magazines == &no_magazines ? nullptr : static_cast<Client*>(thread_magazines); }
-
-// --- a thread's client ----------------------------------------------------------------------------------------------
-
-void leave_client(Client* client) {
-  thread_magazines = &no_magazines;
-  support_core.close(client);
-}
-
-constinit ThreadExit<Client, leave_client> thread_exit;
-
-constinit const Sweeper sweeper_of_clients = {[](bool (*stop)()) { return support_core.sweep_idle_heaps(stop); },
-                                              [] { return support_core.all_heaps_rest(); }};
-
-// Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted: then what
-// the thread allocates is the orphans'.
-bool start_thread() {
-  if (thread_ends || !page_heap.set_up() || !thread_exit.has_key()) return false;
-  Client* client = support_core.open();
-  if (client == nullptr) return false;
-  sweeper.store(&sweeper_of_clients, std::memory_order_relaxed);
-  page_heap.books.has_thread_heaps.store(true, std::memory_order_relaxed);
-  thread_magazines = client;
-  return thread_exit.watch(client);
-}
-
-bool has_client() { return own_client() != nullptr || start_thread(); }
+// Where a thread can have none, what it allocates is the orphans'.
+bool has_client() { return own_client() != nullptr || open_client(); }
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
@@ -104,7 +75,7 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
 // --- stash ----------------------------------------------------------------------------------------------------------
 
 // Opened only when it is needed: a class that the thread does not use costs it no page.
-void open(Client* client, SizeClass c) {
+void open(ThreadClient* client, SizeClass c) {
   if ((*client)[c].room() != 0) return;
   const size_t from = support::kSlotsFrom<support::usual_limit>[c] + 1;
   (*client)[c].move(client->slots[0] + from, client->slots[1] + from, support::usual_limit(c));
@@ -112,7 +83,7 @@ void open(Client* client, SizeClass c) {
 
 // The magazine was empty when it was asked, or as good as that, and had overflowed before: it may hold twice as much,
 // as long as what all wide ones may hold, of all threads, stays a small part of the heap.
-void widen(Client* client, SizeClass c) {
+void widen(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   magazine->overflowed = false;
   const uint32_t limit = std::min(2 * magazine->room(), support::widest_limit(c));
@@ -137,7 +108,7 @@ support::Batch next_batch(Client* client, SizeClass c) {
 }
 
 // For a magazine in which nothing is ready; false where memory is exhausted.
-bool refill(Client* client, SizeClass c) {
+bool refill(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
   if (magazine->count_returned() >= support::worthwhile(c)) return magazine->turn_over(c);
@@ -154,7 +125,7 @@ bool refill(Client* client, SizeClass c) {
   return true;
 }
 
-void* allocate_from(Client* client, SizeClass c) {
+void* allocate_from(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   if (magazine->ready[-1] == nullptr && !refill(client, c)) return out_of_memory();
   return unmarked(*--magazine->ready);
@@ -181,7 +152,7 @@ void send_older(Client* client, Magazine* magazine) {
   magazine->returned = magazine->returned_base;
 }
 
-void put_into(Client* client, SizeClass c, void* block) {
+void put_into(ThreadClient* client, SizeClass c, void* block) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
   if (magazine->full()) magazine->turn_over(c);
@@ -194,7 +165,11 @@ void put_into(Client* client, SizeClass c, void* block) {
 
 void* allocate_small(SizeClass c) {
   if (has_client() && support::by_stash()) [[likely]] {
-    void* block = allocate_from(own_client(), c);
+    void* block;
+    {
+      const OwnClient self;
+      block = allocate_from(self.get(), c);
+    }
     start_helpers();
     return block;
   }
@@ -271,7 +246,10 @@ struct WithSupportCore {
     if (address == nullptr) return;
     const auto [c, key] = live_or_die(address);
     if (c < kClasses) mark_free(key, address);
-    if (c < kClasses && has_client() && support::by_stash()) return put_into(own_client(), c, address);
+    if (c < kClasses && has_client() && support::by_stash()) {
+      const OwnClient self;
+      return put_into(self.get(), c, address);
+    }
     if (c < kClasses && support::send_freed(own_client(), address)) return;
     // Large blocks are waited for under every protocol, lest they pile up.
     Request request = {.what = Request::What::kRelease, .block = address};
@@ -290,7 +268,11 @@ struct WithSupportCore {
   }
 
   static size_t give_back(bool holes) {
-    if (Client* client = own_client()) support::empty(client);
+    if (own_client() != nullptr) {
+      const OwnClient self;
+      support::empty(self.get());
+    }
+    if (holes) give_back_of_other_clients();
     support::absorb_everything();  // what other threads have freed, and no support thread has got to yet
     return page_heap.trim(support_core.flush_heaps(holes));
   }
@@ -311,9 +293,9 @@ struct WithSupportCore {
     support::cpu_pool.hold_lock_for_fork();
   }
 
-  // Clients of threads that are no more stay as they were: nobody takes them.
   static void after_fork_in_child() {
     if (Client* client = own_client()) client->mailbox.abandon();
+    clients_after_fork_in_child();
     support::forget_support_threads_after_fork();
   }
 };

@@ -12,7 +12,7 @@
 // way (shared.h), for which nothing is found to be the support core's: no address is mapped, no request small enough.
 // Which way, is decided before the process makes its first arena.
 //
-// Thread-local storage: 28 bytes, initial-exec, so that the library can be dlopened.
+// Thread-local storage: 36 bytes, initial-exec, so that the library can be dlopened.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,12 @@
 #include "core/free_block.h"
 #include "front/frontend.h"
 #include "front/shared.h"
+#include "front/thread_client.h"
+#include "os/all_threads.h"
 #include "pages/granule.h"
-#include "support/client.h"
 #include "support/side_tables.h"
 
 namespace annex::front {
-
-// Those of a thread without a client are closed, all of them.
-extern constinit support::Magazines no_magazines;
-extern constinit thread_local support::Magazines* thread_magazines [[gnu::tls_model("initial-exec")]];
 
 struct Offload : Shared {
   static constexpr char kName[] = "offload";
@@ -85,7 +82,8 @@ template <void elsewhere(void*)>
     return release_slow(address);
   *top = address;
   mark_free(support::key_in(word), block);
-  magazine.returned = top + 1;
+  // The block is there before it is said to be, for whoever takes the magazine (support/magazine.h: take_asleep).
+  os::store_last(magazine.returned, top + 1);
 }
 
 }  // namespace annex::front

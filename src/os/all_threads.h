@@ -8,6 +8,8 @@
 // Synchronization: any thread may call.
 #pragma once
 
+#include <atomic>
+
 namespace annex::os {
 
 // Whether there are such barriers. Called before the first, with no lock held: it may take milliseconds. Not where the
@@ -16,6 +18,18 @@ namespace annex::os {
 bool can_have_barriers();
 // False, and nothing has happened, where there are none.
 bool barrier_in_all_threads();
+
+// Stores a value that is looked at, with acquire, by somebody who then has all threads pass a barrier, and so sees what
+// the thread had stored before. (ThreadSanitizer knows no such barrier.)
+template <class T>
+[[gnu::always_inline]] inline void store_last(T& place, T value) {
+#if defined(__SANITIZE_THREAD__)
+  __atomic_store_n(&place, value, __ATOMIC_RELEASE);
+#else
+  std::atomic_signal_fence(std::memory_order_release);
+  place = value;
+#endif
+}
 
 // The kernel's number of the calling thread; 0 where it isn't asked, as there are no such barriers anyhow.
 long thread_id();

@@ -15,7 +15,8 @@
 //   1. Fork's own: one fork at a time
 //   2. the helper threads'
 //   3. which heaps there are      solo and shared: pool_lock     offload: the support core's lock
-//   4. heaps, newest first        solo and shared: each heap's   offload: the orphans', each client's
+//   4. heaps, newest first        solo and shared: each heap's   offload: each client's, of who has it; then the
+//                                                                orphans', and each client's heap's
 //   5. the support threads' CPUs                                 offload: the CPU pool's
 //   6. that of sampled blocks
 //   7. page_heap_lock, at a moment when no other thread has released it in the middle of its work (pages/locked.h)

@@ -2,7 +2,7 @@
 // what only the program thread writes, what only the support core writes (or the program thread in its place), and the
 // slots between the two, which are written once by one side and read once by the other.
 //
-//   magazines   the program's alone: per class, the blocks that malloc takes and free brings (support/magazine.h)
+//   magazines   the program's: per class, the blocks that malloc takes and free brings (support/magazine.h)
 //   stash       per class, batches that the support core has set aside for this thread, ahead of demand
 //   freed       a ring of blocks on their way back
 //   mailbox     a request that wants an answer (large blocks; every call, under the handshake protocol)
@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "core/heap.h"
+#include "os/lock.h"
 #include "support/batch.h"
 #include "support/magazine.h"
 #include "support/mailbox.h"
@@ -59,11 +60,7 @@ struct Client : Magazines {
   alignas(64) std::atomic<SupportThread*> served_by = nullptr;  // nullptr: not yet placed (support/placement.h)
   Client* next_pooled = nullptr;                                // under the support core's lock
   Client* next_of_all = nullptr;                                // constant once published
-
-  // Of the magazines' two stacks. They lie close together: a small program touches a few pages of them.
-  alignas(64) void* slots[2][kSlotsFrom<usual_limit>[kClasses]];
-  // Of a class's wide stacks, mapped when the thread first widens it: for all classes they take 1.5 MiB.
-  void** wide_slots[kClasses];
+  os::Lock lease_lock;  // of who has the client, its thread or whoever took it from that (front/thread_client.h)
 
   void note_activity() { activity.store(++activities, std::memory_order_release); }
 };

@@ -1,4 +1,5 @@
-// A thread's magazines: of each size class, blocks that malloc takes and free brings. The thread's alone.
+// A thread's magazines: of each size class, blocks that malloc takes and free brings. The thread's alone, but where it
+// sleeps and they are taken from it (take_asleep).
 //
 // Each has two stacks. malloc pops from one and free pushes to the other, so that neither waits for what the other has
 // just stored. When the first has nothing ready, or the second is full, they change places. At most usual_limit blocks
@@ -84,6 +85,30 @@ struct alignas(64) Magazine {
     std::swap(ready_base, returned_base);
     limit = returned_base + limit_of_both;
     return open_window(c);
+  }
+  // For whoever has taken the magazines from a thread that sleeps (front/lease.h). One last step of malloc or free may
+  // still come, whenever the thread wakes, or be under way: it takes the first stack's topmost block, having read it
+  // long ago, or puts a block on top of the second, and says so last. So the former stays, and nothing is written that
+  // such a step reads or writes. All else goes to put_back(blocks, count). `returned_before`: what `returned` was some
+  // time after the magazines had been taken, but before a barrier in all threads (os/all_threads.h), so that what it
+  // says is there. The slow paths must not be used again before the magazine has been closed.
+  template <class PutBack>
+  void take_asleep(void** returned_before, PutBack put_back) {
+    const auto put = [&](void** from, void** to) { put_back(from, static_cast<uint32_t>(to - from)); };
+    void** top = __atomic_load_n(&ready, __ATOMIC_RELAXED);
+    void** from = ready_base;
+    if (blocks_wait()) {
+      put(from, floor);
+      put_back(&under_floor, 1);
+      from = floor + 1;
+    }
+    if (top > from && top[-1] != nullptr) --top;
+    put(from, top);
+    ready_base = top;
+    floor = nullptr;
+    under_floor = nullptr;
+    put(returned_base, returned_before);
+    returned_base = returned_before;
   }
   // With the first stack empty: both stacks move to new arrays, `first` and `second`, with room for `wanted` blocks
   // each.

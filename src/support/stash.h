@@ -4,7 +4,7 @@
 // its slot empty, and the support core looks whether the slots that it filled first are empty again. A cache line of
 // slots moves between the cores once for its four batches; the program prefetches it some blocks before it needs it.
 //
-// Synchronization: one thread takes; one at a time fills (under its heap's lock).
+// Synchronization: one thread takes, or who has taken the client from it; one at a time fills (under its heap's lock).
 #pragma once
 
 #include <algorithm>

@@ -28,8 +28,8 @@ uint32_t target_limit(const Client* client, SizeClass c) {
 // How large a batch may be for a thread with that target: half of it, so that one batch is in use and one in the stash.
 uint32_t largest_batch(SizeClass c, uint32_t target) { return std::max(batch_of(c), target / 2); }
 
-Client* new_client() {
-  void* room = page_heap.map_metadata(sizeof(Client));
+Client* new_client(size_t bytes) {
+  void* room = page_heap.map_metadata(bytes);
   if (room == nullptr) return nullptr;
   // Most of a new client is zero, as fresh pages are. A constructor would touch all of them.
   Client* client = static_cast<Client*>(room);
@@ -85,16 +85,19 @@ uint32_t absorb(Client* client) {
 
 // --- clients --------------------------------------------------------------------------------------------------------
 
-Client* SupportCore::open() {
+Client* SupportCore::open(size_t bytes) {
   os::Guard guard(lock_);
   Client* client = pool_;
   if (client != nullptr) {
     pool_ = client->next_pooled;
     client->served_by.store(nullptr, std::memory_order_relaxed);  // another thread, perhaps in another cluster
   } else {
-    client = new_client();
+    client = new_client(bytes);
     if (client == nullptr) return nullptr;
-    if (os::this_thread_forks()) os::fork.hold(client->heap.lock);
+    if (os::this_thread_forks()) {
+      os::fork.hold(client->lease_lock);
+      os::fork.hold(client->heap.lock);
+    }
     client->next_of_all = all_.load(std::memory_order_relaxed);
     all_.store(client, std::memory_order_release);
   }
@@ -127,14 +130,14 @@ size_t SupportCore::flush_heaps(bool makes_holes) {
   return holes;
 }
 
-bool SupportCore::sweep_idle_heaps(bool (*stop)()) {
+bool SupportCore::sweep_idle_heaps(bool (*sleeps)(const Client*), bool (*stop)()) {
   constexpr uint64_t kFewChanges = 64;  // of a heap that is as good as idle
   size_t holes = 0;
   bool all = true;
-  const auto sweep = [&](SegregatedHeap* heap) {
+  const auto sweep = [&](SegregatedHeap* heap, uint64_t few) {
     const os::Stop until{&heap->lock, stop};
     bool rested;
-    if (heap->swept.wants(heap->changes(), kFewChanges, &rested)) {
+    if (heap->swept.wants(heap->changes(), few, &rested)) {
       holes += flush(heap, true, until);
       heap->swept.swept = rested && !until();
     }
@@ -142,9 +145,9 @@ bool SupportCore::sweep_idle_heaps(bool (*stop)()) {
   };
   for (Client* client = clients(); client != nullptr && !stop(); client = client->next_of_all) {
     for (uint32_t i = 0; i < kFreedSlots && !stop() && absorb(client) > 0; ++i) continue;
-    sweep(&client->heap);
+    sweep(&client->heap, sleeps(client) ? UINT64_MAX : kFewChanges);
   }
-  sweep(&orphans);
+  sweep(&orphans, kFewChanges);
   page_heap.note_purged(holes);
   return all && !stop();
 }
@@ -158,6 +161,7 @@ bool SupportCore::all_heaps_rest() const {
 
 void SupportCore::hold_locks_for_fork() {
   os::fork.hold(lock_);
+  for (Client* client = clients(); client != nullptr; client = client->next_of_all) os::fork.hold(client->lease_lock);
   os::fork.hold(orphans.lock);
   for (Client* client = clients(); client != nullptr; client = client->next_of_all) os::fork.hold(client->heap.lock);
 }
@@ -195,30 +199,69 @@ void absorb_everything() {
   for (Client* client = support_core.clients(); client != nullptr; client = client->next_of_all) absorb_all(client);
 }
 
+namespace {
+
+// The client gets no new batches.
+void want_nothing(Client* client) {
+  os::Guard guard(client->heap.lock);
+  for (uint16_t& target : client->target) target = 0;
+}
+
+void flush(SegregatedHeap* heap) {
+  os::Guard guard(heap->lock);
+  heap->flush();
+}
+
+void empty_magazine(Client* client, SizeClass c) {
+  (*client)[c].lift_floor();
+  const Magazine magazine = (*client)[c];
+  client->close(c);
+  SegregatedHeap::put_back(magazine.ready_base, static_cast<uint32_t>(magazine.ready - magazine.ready_base));
+  SegregatedHeap::put_back(magazine.returned_base, magazine.count_returned());
+}
+
+void empty_stash(Client* client, SizeClass c) {
+  Batch& rest = client->rest[c];
+  do {
+    while (rest.mask != 0) {
+      void* blocks[kLargestPart];
+      SegregatedHeap::put_back(blocks, spread(rest.split(c), c, blocks));
+    }
+    rest = client->stash.take(c);
+  } while (rest.mask != 0);
+}
+
+}  // namespace
+
 void empty(Client* client) {
-  {
-    os::Guard guard(client->heap.lock);
-    for (uint16_t& target : client->target) target = 0;
-  }
+  want_nothing(client);
   absorb_all(client);
   client->widened = 0;
   for (SizeClass c = 0; c < kClasses; ++c) {
-    (*client)[c].lift_floor();
-    const Magazine magazine = (*client)[c];
-    client->close(c);
-    SegregatedHeap::put_back(magazine.ready_base, static_cast<uint32_t>(magazine.ready - magazine.ready_base));
-    SegregatedHeap::put_back(magazine.returned_base, magazine.count_returned());
-    Batch& rest = client->rest[c];
-    do {
-      while (rest.mask != 0) {
-        void* blocks[kLargestPart];
-        SegregatedHeap::put_back(blocks, spread(rest.split(c), c, blocks));
-      }
-      rest = client->stash.take(c);
-    } while (rest.mask != 0);
+    empty_magazine(client, c);
+    empty_stash(client, c);
   }
-  os::Guard guard(client->heap.lock);
-  client->heap.flush();
+  flush(&client->heap);
+}
+
+bool empty_asleep(Client* client, bool (*barrier)(), const os::Stop& stop) {
+  void** returned[kClasses];
+  for (SizeClass c = 0; c < kClasses; ++c) returned[c] = __atomic_load_n(&(*client)[c].returned, __ATOMIC_ACQUIRE);
+  if (!barrier()) return false;
+  want_nothing(client);
+  absorb_all(client);
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    if (stop()) return false;
+    (*client)[c].take_asleep(returned[c], SegregatedHeap::put_back);
+    empty_stash(client, c);
+  }
+  flush(&client->heap);
+  return true;
+}
+
+void end_asleep(Client* client) {
+  client->widened = 0;
+  for (SizeClass c = 0; c < kClasses; ++c) empty_magazine(client, c);
 }
 
 void serve_request(Request* request) {

@@ -26,15 +26,17 @@ namespace annex::support {
 
 class SupportCore {
  public:
-  // A client for a thread that has none: one from the pool, or a new one. nullptr where memory is exhausted.
-  Client* open();
+  // A client for a thread that has none: one from the pool, or a new one. nullptr where memory is exhausted. It is the
+  // base of something larger, of so many bytes, which is all zeros at first; always the same number.
+  Client* open(size_t bytes);
   // The thread ends: the client's blocks go back to their heaps, and the client to the pool.
   void close(Client* client);
   // Slabs that are empty go back, of all heaps, and where that is wanted pages in which no block is out; the bytes of
   // those.
   size_t flush_heaps(bool makes_holes);
-  // For the purger: the same of heaps to which little has happened since it last looked (pages/purger.h: Sweeper).
-  bool sweep_idle_heaps(bool (*stop)());
+  // For the purger: the same of heaps to which little has happened since it last looked (pages/purger.h: Sweeper), or
+  // from which nobody takes anything now, as the client's thread sleeps.
+  bool sweep_idle_heaps(bool (*sleeps)(const Client*), bool (*stop)());
   bool all_heaps_rest() const;
   // All there are, newest first.
   Client* clients() const { return all_.load(std::memory_order_acquire); }
@@ -67,6 +69,12 @@ void absorb_all(Client* client);
 void absorb_everything();
 // The client's thread gives back what is in its magazines and its stash; then its heap gives back empty slabs.
 void empty(Client* client);
+// The same of a client that has been taken from its thread while that sleeps (front/thread_client.h), for whoever took
+// it, but for one block of each class that the thread may be about to take. barrier() is one in all threads. Until it
+// is to stop: false where there may be more.
+bool empty_asleep(Client* client, bool (*barrier)(), const os::Stop& stop);
+// The thread has its client again: what has stayed goes back, and the magazines are closed.
+void end_asleep(Client* client);
 // Does what a request asks for, in the support thread or in the program thread itself.
 void serve_request(Request* request);
 

@@ -252,6 +252,48 @@ ANNEX_SCENARIO(many_idle_threads) {
 
 TEST(Idle, ManyThreadsThatStay) { expect_given_back("many_idle_threads"); }
 
+ANNEX_SCENARIO(many_sleepers) {
+  // Each has freed 4 MiB, and what it took of many other sizes. The argument: whether the main thread then asks for the
+  // memory, or somebody gives it back unasked.
+  constexpr int kThreads = 64;
+  // Of each size a block may stay, and some pages are the thread's own. Hardened: a quarantine, too.
+  const std::size_t most = flavour() == Flavour::kHardened ? 700 * kKiB : 220 * kKiB;
+  static std::atomic<int> freed{0};
+  static std::atomic<bool> done{false};
+  const std::size_t before = resident_bytes();
+  std::vector<Thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([] {
+      OwnMemory own;
+      constexpr std::size_t kBlocks = 8192;
+      void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
+      for (std::size_t bytes = 64; bytes <= 16384; bytes *= 2) {
+        for (std::size_t k = 0; k < 524288 / bytes; ++k) blocks[k] = std::memset(opaque(annex_malloc(bytes)), 1, bytes);
+        for (std::size_t k = 0; k < 524288 / bytes; ++k) annex_free(blocks[k]);
+      }
+      own.deallocate(blocks, kBlocks * sizeof(void*));
+      ++freed;
+      while (!done) wait_50_ms();
+    });
+  }
+  while (freed < kThreads) sched_yield();
+  if (strcmp(scenario_argument(), "asks") == 0) annex_purge();
+  const bool fell = falls_below(before + kThreads * most);
+  done = true;
+  return fell ? 0 : 1;
+}
+
+TEST(Idle, WhatManySleepersKeep) { expect_given_back("many_sleepers", "1", {"unasked"}); }
+
+TEST(Idle, WhatManySleepersKeepGoesBackByACall) {
+  Launch launch;
+  launch.scenario = "many_sleepers";
+  launch.argument = "asks";
+  launch.environment = {{"ANNEX_PURGE_DELAY", "1000000"}};
+  const Outcome outcome = run_scenario(launch);
+  EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+}
+
 ANNEX_SCENARIO(idle_after_a_thread_ended) {
   Thread([] {
     Hoard hoard(argument_bytes());

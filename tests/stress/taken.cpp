@@ -2,6 +2,7 @@
 // in the middle of any step. No block is lost, handed out twice, or changed.
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,6 +95,62 @@ ANNEX_SCENARIO(taken_from_threads_that_end) {
   return 0;
 }
 TEST(Taken, FromThreadsThatEnd) { expect_success("taken_from_threads_that_end"); }
+
+namespace {
+
+// Passes of whoever trims in taken_where_a_signal_comes.
+std::atomic<int> passes{0};
+
+// Stops the thread wherever it is, until its heap has been asked for. Where it holds a lock, nobody else gets on; so
+// not for long.
+void stop_here(int) {
+  const int from = passes;
+  for (int i = 0; i < 10 && passes < from + 2; ++i) sleep_us(50);
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(taken_where_a_signal_comes) {
+  // Hardly anything but fast paths, of a few classes, from magazines and lists that are full, or empty, or hold one.
+  constexpr int kWorkers = 2;
+  struct sigaction action = {};
+  action.sa_handler = stop_here;
+  action.sa_flags = SA_RESTART;
+  DEMAND(sigaction(SIGUSR1, &action, nullptr) == 0);
+  static std::atomic<pthread_t> workers[kWorkers] = {};
+  std::atomic<bool> done{false};
+  std::vector<Thread> threads;
+  for (int id = 0; id < kWorkers; ++id) {
+    threads.emplace_back([&done, id] {
+      workers[id] = pthread_self();
+      Random random(static_cast<std::uint64_t>(id));
+      std::uint64_t* blocks[64];
+      while (!done) {
+        // Not parcels, which take far longer to write and to read than malloc and free.
+        const std::size_t size = std::size_t{16} << (random.below(3) * 2);
+        const std::uint64_t count = random.below(100) == 0 ? 64 : 1 + random.below(4);
+        for (std::uint64_t i = 0; i < count; ++i) {
+          blocks[i] = static_cast<std::uint64_t*>(annex_malloc(size));
+          *blocks[i] = reinterpret_cast<std::uint64_t>(blocks + i) + count;
+        }
+        for (std::uint64_t i = 0; i < count; ++i) {
+          DEMAND(*blocks[i] == reinterpret_cast<std::uint64_t>(blocks + i) + count);
+          annex_free(blocks[i]);
+        }
+      }
+    });
+  }
+  Thread trimmer([&done] {
+    for (; !done; ++passes) annex_purge();
+  });
+  for (int i = 0; i < 1000 / kSlowdown; ++i) {
+    sleep_us(500);
+    if (const pthread_t worker = workers[i % kWorkers]; worker != 0) pthread_kill(worker, SIGUSR1);
+  }
+  done = true;
+  return 0;
+}
+TEST(Taken, WhereASignalComes) { expect_success("taken_where_a_signal_comes"); }
 
 ANNEX_SCENARIO(taken_from_threads_that_vanish) {
   // They end by the system call alone, so that no destructor of theirs has put their heaps back; their stacks are
