@@ -310,7 +310,10 @@ constinit std::atomic<Way> way{Way::kUndecided};
   const Locked lock;
   if (way.load(std::memory_order_relaxed) != Way::kUndecided) return;
   const bool shared = support::by_stash() && os::allowed_cpus().count() < 2;
-  if (!shared) commit_side_tables = support::commit;
+  if (!shared) {
+    commit_side_tables = support::commit;
+    purge_side_tables = support::purge_bitmaps;
+  }
   way.store(shared ? Way::kShared : Way::kWithSupportCore, std::memory_order_release);
 }
 

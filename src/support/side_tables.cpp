@@ -71,6 +71,17 @@ os::MapResult SideTables::commit(const Arena& arena, size_t end) {
 
 os::MapResult commit(const Arena& arena, size_t end) { return side_tables[&arena - arenas].commit(arena, end); }
 
+void purge_bitmaps(const Locked& lock) {
+  PageHeap::walk(lock, [](const Granule* run) {
+    if (!is_free(run)) return 0;
+    char* const start = reinterpret_cast<char*>(side_tables[run->arena].bitmap(arenas[run->arena].index_of(run)));
+    const uintptr_t from = round_up(reinterpret_cast<uintptr_t>(start), os::page_size());
+    const uintptr_t to = round_down(reinterpret_cast<uintptr_t>(start) + run->length * kBitmapBytes, os::page_size());
+    if (to > from) os::purge(reinterpret_cast<void*>(from), to - from);
+    return 0;
+  });
+}
+
 void register_slab(Slab* slab) {
   const auto [book, granule] = place_of(slab);
   const uint32_t granules = slab_granules(slab->size_class);

@@ -89,6 +89,8 @@ uint32_t give_out(const Batch& part, SizeClass c, void** out);
 
 // For pages/arena.h's commit_side_tables.
 os::MapResult commit(const Arena& arena, size_t end);
+// For purge_side_tables: the bitmaps of free runs, in which nothing is said.
+void purge_bitmaps(const Locked& lock);
 
 // Enters a new slab into the tables, its bitmap empty, and notes in its granule where that is.
 void register_slab(Slab* slab);
