@@ -201,15 +201,39 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   }
 }
 
-// Whether to walk a slab of a heap that is taken. Then slab->kept is the first of its free blocks.
-[[gnu::cold]] bool Heap::note_free_of(Slab* slab, Which which) {
-  if (slab->aside) return false;
-  const bool walks = is_worth_a_walk(slab, which);
-  slab->kept = walks ? __atomic_load_n(&slab->free, __ATOMIC_RELAXED) : nullptr;
-  return walks;
+namespace {
+
+// Those of the slab.
+HeldBack in_slab(HeldBack held, const Slab* slab) {
+  const auto from = [&](size_t offset) {
+    const char* const place = start_of(slab) + offset;
+    return std::partition_point(held.begin(), held.end(),
+                                [=](const HeldBlock& one) { return reinterpret_cast<const char*>(one.block) < place; });
+  };
+  return held.empty() ? held : HeldBack(from(0), from(slab_granules(slab->size_class) * kGranule));
 }
 
-[[gnu::cold]] size_t Heap::make_holes_aside(Which which, const os::Stop& stop) {
+}  // namespace
+
+// Calls act(slab) for each full slab of the heap in which some of those lie: it is in none of the heap's lists.
+template <class Act>
+void Heap::for_each_full(HeldBack held, Act act) const {
+  while (!held.empty()) {
+    Granule* const granule = granule_of(held.front().block);
+    Slab* const slab = static_cast<Slab*>(granule->kind == Kind::kSlabTail ? granule - granule->back : granule);
+    held = held.subspan(in_slab(held, slab).size());
+    if (slab->owner == this && slab->state == SlabState::kFull) act(slab);
+  }
+}
+
+// Whether to walk a slab of a heap that is taken. Then slab->kept is the first of its free blocks.
+[[gnu::cold]] bool Heap::note_free_of(Slab* slab, Which which, HeldBack held) {
+  slab->walks = !slab->aside && is_worth_a_walk(slab, which, static_cast<uint32_t>(in_slab(held, slab).size()));
+  if (slab->walks) slab->kept = __atomic_load_n(&slab->free, __ATOMIC_RELAXED);
+  return slab->walks;
+}
+
+[[gnu::cold]] size_t Heap::make_holes_aside(Which which, const os::Stop& stop, HeldBack held) {
   // What is read before the barrier of a list's first block was right when it was read, unless the block has been
   // handed out before: then it is not the first any more after the barrier.
   struct {
@@ -219,15 +243,16 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
   } current[kClasses];
   for (SizeClass c = 0; c < kClasses; ++c) {
     Slab* const slab = life_.current(c);
-    current[c].wanted = slab != nullptr && note_free_of(slab, which);
+    current[c].wanted = slab != nullptr && note_free_of(slab, which, held);
     if (!current[c].wanted) continue;
     current[c].first = __atomic_load_n(&list_of(c), __ATOMIC_RELAXED);
     if (current[c].first != nullptr) current[c].words = *current[c].first;
   }
   life_.for_each_partial([&](Slab* slab) {
-    note_free_of(slab, which);
+    note_free_of(slab, which, held);
     return true;
   });
+  for_each_full(held, [&](Slab* slab) { note_free_of(slab, which, held); });
   if (!os::barrier_in_all_threads()) return 0;
   size_t total = 0;
   bool goes_on = true;
@@ -235,8 +260,10 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
     if (Slab* const slab = life_.current(c); slab != nullptr && !stop()) total += purge_uncarved(slab);
   }
   const auto walk = [&](Slab* slab, Ready ready) {
+    const HeldBack its = in_slab(held, slab);
+    if (slab->kept == nullptr && ready.first == nullptr && its.empty()) return;
     if (!goes_on) return forget_walks(slab);
-    total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready); });
+    total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready, its); });
     goes_on = !stop();
   };
   for (SizeClass c = 0; c < kClasses; ++c) {
@@ -246,22 +273,36 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
     if (first != nullptr && __atomic_load_n(&list_of(c), __ATOMIC_RELAXED) == first)
       ready = {first, next_in(first, words)};
     if (ready.second == nullptr) ready = {};
-    if (life_.current(c)->kept != nullptr || ready.first != nullptr) walk(life_.current(c), ready);
+    walk(life_.current(c), ready);
   }
   life_.for_each_partial([&](Slab* slab) {
-    if (!slab->aside && slab->kept != nullptr) walk(slab, {});
+    if (slab->walks) walk(slab, {});
     return true;
+  });
+  for_each_full(held, [&](Slab* slab) {
+    if (slab->walks) walk(slab, {});
+    if (slab->aside) life_.becomes_partial(slab);
   });
   touched_.tell();
   return total;
 }
 
 [[gnu::cold]] void Heap::end_aside() {
+  const auto end = [this](Slab* slab, Block** list) {
+    if (!slab->aside) return;
+    annex::end_aside(slab, list);
+    if (slab->countdown == 0) {
+      // The owner is in the middle of a free, which has seen this and settles the slab next.
+      slab->used_after = static_cast<uint16_t>(slab->used_after - slab->freed_aside);
+    } else {
+      settle(slab, used_of(slab) - slab->freed_aside);
+    }
+  };
   for (SizeClass c = 0; c < kClasses; ++c) {
-    if (Slab* const slab = life_.current(c)) annex::end_aside(slab, &list_of(c));
+    if (Slab* const slab = life_.current(c)) end(slab, &list_of(c));
   }
-  life_.for_each_partial([](Slab* slab) {
-    annex::end_aside(slab, nullptr);
+  life_.for_each_partial([&](Slab* slab) {
+    end(slab, nullptr);
     return true;
   });
 }

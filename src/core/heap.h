@@ -90,8 +90,9 @@ class Heap {
   // Gives back the pages of its slabs in which no block is in use (core/holes.h), until it is to stop; the bytes. After
   // flush().
   size_t make_holes(const os::Stop& stop);
-  // The same of some slabs in a heap that is taken from its owner; and what is to be done when the owner is back.
-  size_t make_holes_aside(Which which, const os::Stop& stop);
+  // The same of some slabs in a heap that is taken from its owner, which holds blocks back, in slabs of this heap or of
+  // others; and what is to be done when the owner is back.
+  size_t make_holes_aside(Which which, const os::Stop& stop, HeldBack held = {});
   void end_aside();
   // The same bit by bit, of slabs that have settled for ANNEX_PURGE_DELAY: on the owner's slow path.
   void tidy();
@@ -126,9 +127,11 @@ class Heap {
   }
   // Whether the next refill is one that tidies.
   bool tidies_next() const { return in_round_ || (refills.value() + 1) % kRefillsToLook == 0; }
-  static bool note_free_of(Slab* slab, Which which);
+  static bool note_free_of(Slab* slab, Which which, HeldBack held);
   template <class Make>
   size_t make_holes_in(Slab* slab, Make make);
+  template <class Act>
+  void for_each_full(HeldBack held, Act act) const;
   Block*& list_of(SizeClass c) { return elsewhere != nullptr ? elsewhere[c] : free[c]; }
   Block* carve(Slab* slab);
   Block* link(Slab* slab, uint32_t first, uint32_t count, bool zero);

@@ -126,8 +126,8 @@ size_t purge_uncarved(Slab* slab) {
   return bytes;
 }
 
-bool is_worth_a_walk(Slab* slab, Which which) {
-  const uint32_t used = used_of(slab);
+bool is_worth_a_walk(Slab* slab, Which which, uint32_t free) {
+  const uint32_t used = used_of(slab) - free;
   const uint16_t now = static_cast<uint16_t>(used + 1);
   if (which != Which::kAll) {
     // Half a page's blocks, one at least.
@@ -152,17 +152,33 @@ size_t make_holes(Slab* slab) {
   return purge_holes(slab, fresh);
 }
 
-size_t make_holes_aside(Slab* slab, Ready ready) {
+size_t make_holes_aside(Slab* slab, Ready ready, HeldBack held) {
   char* const start = start_of(slab);
   BlockSet free;
   Block* first = slab->kept;
   add_list(&free, slab, start, first, first);
-  const uint32_t from_ready = add_list(&free, slab, start, ready.first, ready.second);
+  uint32_t freed = add_list(&free, slab, start, ready.first, ready.second);
+  const auto number_of = [=](const HeldBlock& one) {
+    return static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<char*>(one.block) - start) /
+                                 block_size(slab->size_class));
+  };
+  for (const HeldBlock& one : held) {
+    if (free.has(number_of(one))) die(kFreedTwice, one.block, slab);
+    free.add(number_of(one));
+  }
   const uint64_t fresh = plan_holes(slab, &free);
   if (fresh == 0) return 0;
+  for (const HeldBlock& one : held) {
+    if (free.has(number_of(one))) {
+      free.remove(number_of(one));
+    } else {
+      *one.place = nullptr;
+      ++freed;
+    }
+  }
   slab->kept = link(slab, start, free);
   slab->ready = ready.first;
-  slab->from_ready = static_cast<uint16_t>(from_ready);
+  slab->freed_aside = static_cast<uint16_t>(freed);
   slab->aside = true;
   // Where it is another one by now, the step that might come has come.
   __atomic_compare_exchange_n(&slab->free, &first, nullptr, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -171,7 +187,6 @@ size_t make_holes_aside(Slab* slab, Ready ready) {
 }
 
 void end_aside(Slab* slab, Block** list) {
-  if (!slab->aside) return;
   slab->aside = false;
   if (Block* const freed = slab->free) {
     set_next(freed, slab->kept);
@@ -184,7 +199,6 @@ void end_aside(Slab* slab, Block** list) {
   } else {
     *list = nullptr;
   }
-  set_used(slab, used_of(slab) - slab->from_ready);
 }
 
 Blocks fill_hole(Slab* slab) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/slab_record.h"
 
@@ -34,8 +35,9 @@ enum class Which : uint8_t {
   kPromising,  // those in which a page may be empty that was not when they were last walked
   kSettled,    // of these, those in which as many blocks are in use as when somebody last looked
 };
-// Also writes down that it has been seen, and, where it is, that it is walked.
-bool is_worth_a_walk(Slab* slab, Which which);
+// Also writes down that it has been seen, and, where it is, that it is walked. So many of its blocks are free although
+// they count as in use.
+bool is_worth_a_walk(Slab* slab, Which which, uint32_t free = 0);
 // Holes have been filled, or it is another slab now.
 inline void forget_walks(Slab* slab) { slab->walked_with = slab->seen_with = 0; }
 
@@ -53,8 +55,16 @@ struct Ready {
   Block* first;
   Block* second;
 };
-size_t make_holes_aside(Slab* slab, Ready ready);
-// The owner has come back: takes what is in no hole back, as blocks of the slab. `list`: the heap's of its class.
+// Blocks that are free, and count as in use, as the owner holds them back (front/held.h), in order of address. Their
+// links and marks are nobody's. One that goes into a hole is no longer held back: its place is emptied.
+struct HeldBlock {
+  Block* block;
+  void** place;
+};
+using HeldBack = std::span<const HeldBlock>;
+size_t make_holes_aside(Slab* slab, Ready ready, HeldBack held);
+// The owner has come back: takes what is in no hole back, as blocks of the slab. `list`: the heap's of its class. The
+// slab still counts blocks as used that are not: slab->freed_aside.
 void end_aside(Slab* slab, Block** list);
 
 // make_holes() in two steps, for a slab whose free blocks are kept in another way. First, which of its blocks can be

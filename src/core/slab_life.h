@@ -54,15 +54,19 @@ class SlabLife {
     return false;
   }
 
-  // Calls act(slab) for each partial slab, which must stay in its list, until it returns false.
+  // Calls act(slab) for each partial slab, which may leave its list then, until it returns false.
   template <class Act>
   void for_each_partial(Act act) const {
     for (const SlabList& list : partial_) {
-      for (Slab* slab = list.first(); slab != nullptr; slab = slab->next) {
+      for (Slab *slab = list.first(), *next; slab != nullptr; slab = next) {
+        next = slab->next;
         if (!act(slab)) return;
       }
     }
   }
+
+  // A full slab has blocks to give before a fair share has come back.
+  void becomes_partial(Slab* slab) { partial_[slab->size_class].push_back(slab); }
 
   // The partial slabs one after the other, whatever happens to them in between; nullptr after the last, and then from
   // the first on. Those that become partial meanwhile may be left out.

@@ -74,7 +74,9 @@ struct Slab : Granule {
   uint16_t takes;  // how often the heap has taken a long list of the slab's (core/list_order.h), modulo 2^16
   union {
     uint16_t first_word;  // offload flavour: no word of the slab's bitmap before this one has a bit set
-    uint16_t from_ready;  // the others, while it is aside: how many blocks were taken behind `ready`
+    // The others, while it is aside: how many blocks it counts as used that are not any more, from behind `ready` and
+    // of those that the owner held back.
+    uint16_t freed_aside;
   };
   uint16_t in_holes;  // of the blocks made: free, and in no list, as a part of them lies in a hole
   bool rest_purged;   // the uncarved part has been given back (core/holes.h: purge_uncarved)
@@ -95,6 +97,7 @@ struct Slab : Granule {
     struct {
       uint16_t walked_with;
       uint16_t seen_with;
+      bool walks;  // while their owner sleeps: whether it is one that is walked
     };
   };
 };

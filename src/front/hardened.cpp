@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/block.h"
 #include "core/die.h"
@@ -39,12 +40,9 @@ void prepare() {
   os::enable_memory_tags();
 }
 
-// The thread's; nullptr where it has no heap. It stays the thread's while the heap is taken (lease.h).
-[[gnu::always_inline]] inline Quarantine* quarantine() {
-  if (own_heap == &no_heap) return nullptr;
-  Quarantine& held = own_heap->held;
+[[gnu::always_inline]] inline Quarantine& started(Quarantine& held) {
   if (!held.has_started()) held.start();
-  return &held;
+  return held;
 }
 
 // --- blocks that are handed out --------------------------------------------------------------------------------------
@@ -58,8 +56,8 @@ size_t zeroed_of(size_t bytes) {
 // Whether a block is as it was when it was freed: in its first 128 bytes, and in a larger one in 64 others by chance.
 [[gnu::always_inline]] inline bool is_larger_untouched(const void* block, size_t bytes) {
   const uint32_t places = static_cast<uint32_t>((bytes - kLookedAt + kLine - 1) / kLine);
-  Quarantine* const held = quarantine();
-  const uint32_t place = held != nullptr ? held->below(places) : 0;
+  ThreadHeap* const heap = own_heap_now();
+  const uint32_t place = heap != &no_heap ? started(heap->held).below(places) : 0;
   const char* const line = static_cast<const char*>(block) + kLookedAt + place * kLine;
   const size_t left = static_cast<size_t>(static_cast<const char*>(block) + bytes - line);
   return is_zero_behind_first(block, kLookedAt) && is_zero(line, std::min(left, kLine));
@@ -166,9 +164,8 @@ void hardened::leave(void* block) {
 
 void hardened::hold_back(SizeClass c, void* block) {
   if (!Policy::kQuarantine) return leave_quickly(block);
-  Quarantine* const held = quarantine();
-  if (held == nullptr) return leave(block);
-  void* const leaves = held->exchange(block, block_size(c));
+  void* leaves = block;
+  if (const OwnHeap self; self) leaves = started(self->held).exchange(block, block_size(c));
   if (leaves != nullptr) leave_quickly(leaves);
 }
 
@@ -181,7 +178,17 @@ void hardened::release_in(Slab* slab, void* pointer, size_t bytes) {
   release_small(c, pointer, block, larger ? larger_state_in_first(block) : tiny_state_in_first(block), bytes);
 }
 
-void FreedBlocks::flush() { Quarantine::flush(hardened::leave); }
+// Each leaves on a slow path: else it would be many steps, of which only the first sees that the heap has been taken.
+void FreedBlocks::flush() {
+  for_each_place([](void*& place) {
+    void* block;
+    {
+      const OwnHeap self;
+      block = std::exchange(place, nullptr);
+    }
+    if (block != nullptr) leave(block);
+  });
+}
 
 void* Hardened::allocate_slow(size_t bytes) noexcept {
   if (bytes == 0) return allocate_none();

@@ -178,7 +178,7 @@ bool enter_heap(ThreadHeap* heap) {
       !heap->lease.take(heap, number_of(heap), &no_heap, kNoNumber, os::thread_exists, os::barrier_in_all_threads))
     return false;
   heap->give_runs();  // first: what has been part of a huge page goes back with what is beside it
-  *holes += heap->make_holes_aside(which, until);
+  heap->held.for_taker([&](HeldBack held) { *holes += heap->make_holes_aside(which, until, held); });
   return !until();
   return true;
 }

@@ -24,13 +24,15 @@ void sleep_us(long microseconds) {
 
 // Few enough sizes that the classes' lists are long, and most of what is allocated and freed takes the fast paths.
 std::size_t usual_size(Random& random) { return std::size_t{16} << random.below(7); }
+std::size_t small_size(Random& random) { return 100 + random.below(2) * 100; }
+std::size_t large_size(Random& random) { return std::size_t{1000} << random.below(6); }
 
 // A thread's own blocks, many freed and a few kept: pages become empty, and are filled again.
-void come_and_go(Random& random, int rounds) {
-  std::vector<Parcel*> parcels(3000, nullptr);
+void come_and_go(Random& random, int rounds, std::size_t (*size)(Random&) = usual_size, std::size_t most = 3000) {
+  std::vector<Parcel*> parcels(most, nullptr);
   for (int round = 0; round < rounds; ++round) {
     for (Parcel*& parcel : parcels) {
-      if (parcel == nullptr) parcel = make_parcel(usual_size(random), random.next());
+      if (parcel == nullptr) parcel = make_parcel(size(random), random.next());
       DEMAND(parcel != nullptr);
     }
     const bool few = random.below(2) == 0;
@@ -41,7 +43,7 @@ void come_and_go(Random& random, int rounds) {
       if (random.below(400) == 0) sleep_us(static_cast<long>(random.below(300)));
     }
     // Pairs, which stay in the fast paths.
-    for (int pair = 0; pair < 2000; ++pair) free_parcel(make_parcel(usual_size(random), random.next()));
+    for (int pair = 0; pair < 2000; ++pair) free_parcel(make_parcel(size(random), random.next()));
     if (random.below(4) == 0) sleep_us(1000);
   }
   for (Parcel* parcel : parcels) free_parcel(parcel);
@@ -71,6 +73,27 @@ ANNEX_SCENARIO(taken_at_work) {
   return 0;
 }
 TEST(Taken, AtWork) { expect_success("taken_at_work"); }
+
+ANNEX_SCENARIO(taken_with_few_sizes) {
+  // In the hardened flavour almost every free makes another block leave that was freed long ago, from pages of which
+  // much has been given back since.
+  with_a_trimmer(3, [](int id) {
+    Random random(static_cast<std::uint64_t>(id));
+    come_and_go(random, 200 / kSlowdown + 1, small_size);
+  });
+  return 0;
+}
+TEST(Taken, WithFewSizes) { expect_success("taken_with_few_sizes"); }
+
+ANNEX_SCENARIO(taken_with_larger_blocks) {
+  // There, slabs that are full, as all of their blocks are in use or were freed last.
+  with_a_trimmer(3, [](int id) {
+    Random random(static_cast<std::uint64_t>(id));
+    come_and_go(random, 40 / kSlowdown + 1, large_size, 60);
+  });
+  return 0;
+}
+TEST(Taken, WithLargerBlocks) { expect_success("taken_with_larger_blocks"); }
 
 ANNEX_SCENARIO(taken_while_trading) {
   // Others free what a thread has allocated whose heap is taken.

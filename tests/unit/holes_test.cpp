@@ -297,10 +297,24 @@ struct Sleeper : User {
   }
   size_t is_taken() {
     EXPECT_TRUE(os::can_have_barriers());
-    const size_t bytes = heap.make_holes_aside(Which::kAll, {});
+    std::vector<HeldBlock> blocks;
+    for (void*& place : held) {
+      if (place != nullptr) blocks.push_back({static_cast<Block*>(place), &place});
+    }
+    std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
+    const size_t bytes = heap.make_holes_aside(Which::kAll, {}, blocks);
     heap.give_runs();
     return bytes;
   }
+  // Blocks that it has freed, and holds back.
+  std::vector<void*> held;
+  void let_go_of_held() {
+    for (void*& place : held) {
+      if (place != nullptr) release(static_cast<char*>(place));
+    }
+    held.clear();
+  }
+  ~Sleeper() { let_go_of_held(); }
 };
 
 // Of one slab: as many blocks as it has can be had, whatever came late.
@@ -399,6 +413,165 @@ TEST_F(Late, TheLastBlockIsFreed) {
   test::expect_consistent();
 }
 
+// --- blocks that are held back
+
+TEST_F(Late, WhatIsHeldBackGoesIntoHoles) {
+  user.held = {blocks[256], blocks[512]};
+  kept = {blocks[0], blocks[768]};
+  const size_t bytes = user.is_taken();
+  EXPECT_GE(bytes, kGranule - 3 * kPage);
+  EXPECT_EQ(user.held, (std::vector<void*>{nullptr, nullptr}));
+  user.heap.end_aside();
+  EXPECT_EQ(used_of(slab), kept.size());
+  expect_all_others();
+}
+
+TEST_F(Late, WhatIsHeldBackBesideABlockInUseStays) {
+  char* beside = user.allocate(kClass);
+  while (reinterpret_cast<uintptr_t>(beside) / kPage != reinterpret_cast<uintptr_t>(kept[1]) / kPage)
+    beside = user.allocate(kClass);
+  user.held = {beside};
+  user.is_taken();
+  EXPECT_EQ(user.held[0], beside);
+  user.heap.end_aside();
+  std::set<char*> seen;
+  for (uint32_t i = used_of(slab); i < capacity; ++i) seen.insert(user.allocate(kClass));
+  EXPECT_EQ(seen.count(beside), 0u);  // it is in no list
+}
+
+TEST_F(Late, ABlockIsFreedBesideWhatIsHeldBack) {
+  user.held = {blocks[256], blocks[512]};
+  kept = {blocks[0], blocks[768]};
+  const auto free = user.begin_free(blocks[768]);
+  user.is_taken();
+  EXPECT_FALSE(user.end_free(free));
+  kept.pop_back();
+  user.heap.end_aside();
+  EXPECT_EQ(used_of(slab), kept.size());
+  expect_all_others();
+}
+
+TEST_F(Late, AnothersBlocksAreLeftAlone) {
+  User other;
+  char* const block = other.allocate(kClass);
+  std::vector<char*> pages;
+  for (uint32_t i = 0; i <= slab_capacity(class_of(4096)); ++i) pages.push_back(other.allocate(class_of(4096)));
+  ASSERT_EQ(slab_of(pages[1])->state, SlabState::kFull);
+  user.held = {block, pages[1], blocks[256]};
+  kept.erase(kept.begin() + 1);
+  EXPECT_GE(user.is_taken(), kGranule / 2);
+  EXPECT_EQ(user.held, (std::vector<void*>{block, pages[1], nullptr}));
+  user.heap.end_aside();
+  EXPECT_EQ(used_of(slab), kept.size());
+  user.held.clear();
+  expect_all_others();
+  other.release(block);
+  for (char* page : pages) other.release(page);
+}
+
+TEST_F(Late, ASlabOfWhichEverythingWasHeldBackIsEmptyInTheEnd) {
+  std::vector<char*> others;  // the slab is not current any more
+  for (uint32_t i = 0; i < 2 * capacity; ++i) others.push_back(user.allocate(kClass));
+  std::erase_if(others, [&](char* block) { return slab_of(block) == slab ? user.release(block), true : false; });
+  ASSERT_EQ(slab->state, SlabState::kPartial);
+  user.held.assign(kept.begin(), kept.end());
+  EXPECT_GE(user.is_taken(), kGranule - kPage);
+  EXPECT_EQ(user.held, std::vector<void*>(kept.size(), nullptr));
+  EXPECT_EQ(used_of(slab), kept.size());
+  user.heap.end_aside();
+  EXPECT_EQ(slab->carved, 0u);
+  for (char* block : others) user.release(block);
+  test::expect_consistent();
+}
+
+// Blocks of several pages, all of a slab: it is full, and in no list of the heap's.
+class LateOfFull : public ::testing::Test {
+ protected:
+  static constexpr SizeClass kClass = class_of(4096);
+  const uint32_t capacity = slab_capacity(kClass);
+
+  void SetUp() override {
+    for (uint32_t i = 0; i < capacity; ++i) blocks.push_back(user.allocate(kClass));
+    another = user.allocate(kClass);
+    slab = slab_of(blocks[0]);
+    ASSERT_EQ(slab->state, SlabState::kFull);
+  }
+  void TearDown() override {
+    user.release(another);
+    test::expect_consistent();
+  }
+  // Of the slab, `used` blocks are: all others can be had, and come back.
+  void expect_all_others(const std::set<char*>& used) {
+    EXPECT_EQ(slab->state, SlabState::kPartial);
+    EXPECT_EQ(used_of(slab), used.size());
+    std::set<char*> seen = used;
+    for (uint32_t i = 0; i < 2 * capacity && seen.size() < capacity; ++i) {
+      char* const block = user.allocate(kClass);
+      if (slab_of(block) == slab) {
+        ASSERT_TRUE(seen.insert(block).second);
+      } else {
+        beside.push_back(block);
+      }
+    }
+    EXPECT_EQ(seen.size(), capacity);
+    EXPECT_EQ(slab->in_holes, 0u);
+    for (char* block : seen) user.release(block);
+    for (char* block : beside) user.release(block);
+    user.heap.flush();
+    EXPECT_EQ(slab->carved, 0u);
+  }
+
+  Sleeper user;
+  Slab* slab;
+  std::vector<char*> blocks;
+  std::vector<char*> beside;
+  char* another;
+};
+
+TEST_F(LateOfFull, WhatIsHeldBackGoesIntoHoles) {
+  user.held.assign(blocks.begin() + 2, blocks.end());
+  EXPECT_GE(user.is_taken(), (capacity - 2) * kPage);
+  EXPECT_EQ(user.held, std::vector<void*>(capacity - 2, nullptr));
+  EXPECT_EQ(user.is_taken(), 0u);
+  user.heap.end_aside();
+  expect_all_others({blocks[0], blocks[1]});
+}
+
+TEST_F(LateOfFull, AllOfItIsHeldBack) {
+  user.held.assign(blocks.begin(), blocks.end());
+  EXPECT_GE(user.is_taken(), capacity * kPage);
+  user.heap.end_aside();
+  EXPECT_EQ(slab->carved, 0u);
+}
+
+// The free that counts the slab down to where it would be partial is under way.
+TEST_F(LateOfFull, AFairShareIsFree) {
+  const uint32_t share = fair_share(capacity);
+  for (uint32_t i = 1; i < share; ++i) user.release(blocks[i]);
+  ASSERT_EQ(slab->countdown, 1u);
+  user.held.assign(blocks.begin() + share, blocks.end() - 1);
+  const auto free = user.begin_free(blocks[0]);
+  EXPECT_GE(user.is_taken(), (capacity - share - 1) * kPage);
+  ASSERT_TRUE(user.end_free(free));
+  user.heap.end_aside();
+  user.heap.settle(slab, slab->used_after);
+  expect_all_others({blocks[capacity - 1]});
+}
+
+// The same, and the others are held back.
+TEST_F(LateOfFull, AFairShareIsFreeAndNothingElseIsInUse) {
+  const uint32_t share = fair_share(capacity);
+  for (uint32_t i = 1; i < share; ++i) user.release(blocks[i]);
+  user.held.assign(blocks.begin() + share, blocks.end());
+  const auto free = user.begin_free(blocks[0]);
+  EXPECT_GE(user.is_taken(), (capacity - share) * kPage);
+  ASSERT_TRUE(user.end_free(free));
+  user.heap.end_aside();
+  EXPECT_GT(slab->carved, 0u);  // settle() lets go of it
+  user.heap.settle(slab, slab->used_after);
+  EXPECT_EQ(slab->carved, 0u);
+}
+
 // What was given back, and has been filled since, is given back again, though as many blocks are in use as then.
 TEST_F(Late, NothingIsTheSecondTimeEither) {
   const size_t bytes = user.is_taken();
@@ -448,6 +621,8 @@ TEST(HolesAside, AnyOrderOfStepsKeepsBlocksWhole) {
   expect_whole_in_any_order<Sleeper>([&](Program<Sleeper>* program) {
     Sleeper& user = program->user;
     const unsigned late = random() % 3;
+    for (unsigned held = random() % 40; held > 0 && program->live.size() > 1; --held)
+      user.held.push_back(program->take_last());
     size_t bytes;
     if (late == 1 && user.heap.free[program->c] != nullptr) {
       const auto pop = user.begin_pop(program->c);
@@ -464,6 +639,7 @@ TEST(HolesAside, AnyOrderOfStepsKeepsBlocksWhole) {
       bytes = user.is_taken();
       user.heap.end_aside();
     }
+    if (random() % 2 == 0) user.let_go_of_held();
     return bytes;
   });
 }
