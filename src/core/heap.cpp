@@ -263,6 +263,11 @@ void Heap::for_each_full(HeldBack held, Act act) const {
     const HeldBack its = in_slab(held, slab);
     if (slab->kept == nullptr && ready.first == nullptr && its.empty()) return;
     if (!goes_on) return forget_walks(slab);
+    if (os::kBarriersAreSeen && !its.empty() && slab->state != SlabState::kCurrent && only_held_back(slab, its)) {
+      for (const HeldBlock& one : its) *one.place = nullptr;
+      life_.came_back(slab, 0);
+      return drop(slab);
+    }
     total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready, its); });
     goes_on = !stop();
   };
@@ -283,7 +288,7 @@ void Heap::for_each_full(HeldBack held, Act act) const {
     if (slab->walks) walk(slab, {});
     if (slab->aside) life_.becomes_partial(slab);
   });
-  touched_.tell();
+  give_runs();
   return total;
 }
 

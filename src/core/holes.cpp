@@ -31,6 +31,11 @@ uint64_t pages_of_block(const Slab* slab, uint32_t number) {
   return pages_of(number * size, size);
 }
 
+uint32_t number_of(const Slab* slab, const char* start, const Block* block) {
+  const size_t offset = static_cast<size_t>(reinterpret_cast<const char*>(block) - start);
+  return static_cast<uint32_t>(offset / block_size(slab->size_class));
+}
+
 // Adds the blocks of a list, which `before` leads to; how many there are.
 uint32_t add_list(BlockSet* free, const Slab* slab, const char* start, const Block* before, const Block* block) {
   const size_t size = block_size(slab->size_class);
@@ -43,6 +48,14 @@ uint32_t add_list(BlockSet* free, const Slab* slab, const char* start, const Blo
     ++count;
   }
   return count;
+}
+
+// Adds blocks that are held back.
+void add_held(BlockSet* free, const Slab* slab, const char* start, HeldBack held) {
+  for (const HeldBlock& one : held) {
+    if (free->has(number_of(slab, start, one.block))) die(kFreedTwice, one.block, slab);
+    free->add(number_of(slab, start, one.block));
+  }
 }
 
 // A list of those blocks, in order of address.
@@ -158,19 +171,13 @@ size_t make_holes_aside(Slab* slab, Ready ready, HeldBack held) {
   Block* first = slab->kept;
   add_list(&free, slab, start, first, first);
   uint32_t freed = add_list(&free, slab, start, ready.first, ready.second);
-  const auto number_of = [=](const HeldBlock& one) {
-    return static_cast<uint32_t>(static_cast<size_t>(reinterpret_cast<char*>(one.block) - start) /
-                                 block_size(slab->size_class));
-  };
-  for (const HeldBlock& one : held) {
-    if (free.has(number_of(one))) die(kFreedTwice, one.block, slab);
-    free.add(number_of(one));
-  }
+  add_held(&free, slab, start, held);
   const uint64_t fresh = plan_holes(slab, &free);
   if (fresh == 0) return 0;
   for (const HeldBlock& one : held) {
-    if (free.has(number_of(one))) {
-      free.remove(number_of(one));
+    const uint32_t number = number_of(slab, start, one.block);
+    if (free.has(number)) {
+      free.remove(number);
     } else {
       *one.place = nullptr;
       ++freed;
@@ -184,6 +191,18 @@ size_t make_holes_aside(Slab* slab, Ready ready, HeldBack held) {
   __atomic_compare_exchange_n(&slab->free, &first, nullptr, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   end_fast_path(slab);
   return purge_holes(slab, fresh);
+}
+
+bool only_held_back(const Slab* slab, HeldBack held) {
+  // A free that is under way has two things to do, in either order: its block is in the list, and it is counted. If
+  // that ends the countdown, there is a third.
+  const uint32_t countdown = __atomic_load_n(&slab->countdown, __ATOMIC_RELAXED);
+  if (countdown == 0 || static_cast<uint16_t>(slab->used_after + countdown) != held.size()) return false;
+  char* const start = start_of(slab);
+  BlockSet free;
+  const uint32_t listed = add_list(&free, slab, start, slab->kept, slab->kept);
+  add_held(&free, slab, start, held);
+  return listed + held.size() == usable_of(slab);
 }
 
 void end_aside(Slab* slab, Block** list) {

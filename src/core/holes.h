@@ -63,6 +63,9 @@ struct HeldBlock {
 };
 using HeldBack = std::span<const HeldBlock>;
 size_t make_holes_aside(Slab* slab, Ready ready, HeldBack held);
+// Whether nothing else of a slab that is not current is in use: then it is empty once those are no longer held back,
+// and no step of the owner's touches it any more.
+bool only_held_back(const Slab* slab, HeldBack held);
 // The owner has come back: takes what is in no hole back, as blocks of the slab. `list`: the heap's of its class. The
 // slab still counts blocks as used that are not: slab->freed_aside.
 void end_aside(Slab* slab, Block** list);

@@ -178,7 +178,7 @@ void hardened::release_in(Slab* slab, void* pointer, size_t bytes) {
   release_small(c, pointer, block, larger ? larger_state_in_first(block) : tiny_state_in_first(block), bytes);
 }
 
-// Each leaves on a slow path: else it would be many steps, of which only the first sees that the heap has been taken.
+// Each is taken out on a slow path: a fast one that takes them all out would not see that the heap has been taken.
 void FreedBlocks::flush() {
   for_each_place([](void*& place) {
     void* block;

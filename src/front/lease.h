@@ -9,7 +9,7 @@
 //                 (os/all_threads.h), and then looks: one of the two sees the other
 //   a fast path   says nothing; one at most is under way, as the thread does one thing at a time. It may have been
 //                 stopped anywhere, and go on at any time. What a taker may do to the heap takes that into account
-//                 (core/holes.h: make_holes_aside)
+//                 (core/holes.h: make_holes_aside; harden/quarantine.h)
 //
 // Synchronization: enter, leave and steps as said there; all others with the lock of the heap's inbox held, under which
 // a heap also enters and leaves the pool. A taker holds it for as long as it works.

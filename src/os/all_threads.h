@@ -36,7 +36,15 @@ long thread_id();
 // Whether there is a thread of that number in this process.
 bool thread_exists(long thread);
 
-// ThreadSanitizer knows no such barrier. While an object of this class exists, what the thread reads and writes is not
+// ThreadSanitizer knows no such barrier, so that what one thread has done before can't be handed on to a third by the
+// one that has had all pass it.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kBarriersAreSeen = false;
+#else
+inline constexpr bool kBarriersAreSeen = true;
+#endif
+
+// While an object of this class exists, what the thread reads and writes is not
 // looked at by it.
 class UnseenBySanitizer {
  public:
