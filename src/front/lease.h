@@ -37,18 +37,21 @@ class Lease {
   // It leaves the heap, which it has entered; or it is not there any more.
   void end() { mine_.store(nullptr, std::memory_order_relaxed); }
 
-  // Around each slow path: from one to the other the heap is the thread's. False where it has been taken, or is about
-  // to be, and the thread must come back first.
-  bool enter(Heap* heap, Heap*& mine) {
-    steps_.store(steps_.load(std::memory_order_relaxed) | 1, std::memory_order_relaxed);
+  // Around each slow path: from one to the other the heap is the thread's.
+  static constexpr uint64_t kNoStep = 0;
+  // The step that has begun, for leave(); kNoStep where the heap has been taken, or is about to be, and the thread must
+  // come back first.
+  uint64_t enter(Heap* heap, Heap*& mine) {
+    const uint64_t step = steps_.load(std::memory_order_relaxed) | 1;
+    steps_.store(step, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the barrier in all threads does the rest
     if (remote::AtomicRef<Heap*>(mine).load(std::memory_order_relaxed) == heap) [[likely]]
-      return true;
-    leave();
-    return false;
+      return step;
+    leave(step);
+    return kNoStep;
   }
   // (A slow path that never ends, by siglongjmp or cancellation, counts until the next one.)
-  void leave() { steps_.store((steps_.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_release); }
+  void leave(uint64_t step) { steps_.store(step + 1, std::memory_order_release); }
 
   // True where the heap had been taken.
   bool come_back(Heap* heap, uint16_t number) {

@@ -45,9 +45,9 @@ void take_client_back();
 class OwnClient {
  public:
   OwnClient() : client_(static_cast<ThreadClient*>(own_magazines)) {
-    while (!client_->lease.enter(client_, thread_magazines)) take_client_back();
+    while ((step_ = client_->lease.enter(client_, thread_magazines)) == client_->lease.kNoStep) take_client_back();
   }
-  ~OwnClient() { client_->lease.leave(); }
+  ~OwnClient() { client_->lease.leave(step_); }
   OwnClient(const OwnClient&) = delete;
   OwnClient& operator=(const OwnClient&) = delete;
 
@@ -55,6 +55,7 @@ class OwnClient {
 
  private:
   ThreadClient* const client_;
+  uint64_t step_;
 };
 
 // Gives the thread a client. False where nobody would close it when the thread ends, or memory is exhausted.

@@ -180,7 +180,6 @@ bool enter_heap(ThreadHeap* heap) {
   heap->give_runs();  // first: what has been part of a huge page goes back with what is beside it
   heap->held.for_taker([&](HeldBack held) { *holes += heap->make_holes_aside(which, until, held); });
   return !until();
-  return true;
 }
 
 // A heap is as good as idle where no more slow paths than half of this have been taken since the purger last looked: a

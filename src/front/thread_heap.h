@@ -68,13 +68,13 @@ void come_back();
 class OwnHeap {
  public:
   OwnHeap() : heap_(own_heap_now()) {
-    while (heap_ == &no_heap ? own_heap != &no_heap : !heap_->lease.enter(heap_, thread_heap)) {
+    while (heap_ == &no_heap ? own_heap != &no_heap : !enters()) {
       come_back();
       heap_ = own_heap_now();
     }
   }
   ~OwnHeap() {
-    if (*this) heap_->lease.leave();
+    if (*this) heap_->lease.leave(step_);
   }
   OwnHeap(const OwnHeap&) = delete;
   OwnHeap& operator=(const OwnHeap&) = delete;
@@ -84,7 +84,10 @@ class OwnHeap {
   ThreadHeap* operator->() const { return heap_; }
 
  private:
+  bool enters() { return (step_ = heap_->lease.enter(heap_, thread_heap)) != heap_->lease.kNoStep; }
+
   ThreadHeap* heap_;
+  uint64_t step_ = 0;
 };
 
 // Frees a block of another thread's heap, or of the thread's own, as long as it has been taken.

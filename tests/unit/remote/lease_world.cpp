@@ -181,14 +181,14 @@ void LeaseWorld::perform(Thread* self, const std::string& operation) {
 class LeaseWorld::OwnHeap {
  public:
   OwnHeap(LeaseWorld* world, Thread* self) : heap_(now(self)) {
-    while (heap_ == &world->none_ ? self->own != &world->none_ : !heap_->lease.enter(heap_, self->mine)) {
+    while (heap_ == &world->none_ ? self->own != &world->none_ : !enters(self)) {
       world->come_back(self);
       heap_ = now(self);
     }
     has_heap_ = heap_ != &world->none_;
   }
   ~OwnHeap() {
-    if (has_heap_) heap_->lease.leave();
+    if (has_heap_) heap_->lease.leave(step_);
   }
   OwnHeap(const OwnHeap&) = delete;
   OwnHeap& operator=(const OwnHeap&) = delete;
@@ -197,10 +197,12 @@ class LeaseWorld::OwnHeap {
   void never_ends() { has_heap_ = false; }
 
  private:
+  bool enters(Thread* self) { return (step_ = heap_->lease.enter(heap_, self->mine)) != heap_->lease.kNoStep; }
   static Heap* now(Thread* self) { return remote::AtomicRef<Heap*>(self->mine).load(kOrder); }
 
   Heap* heap_;
   bool has_heap_;
+  uint64_t step_ = 0;
 };
 
 void LeaseWorld::allocate(Thread* self) {
