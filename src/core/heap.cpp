@@ -252,24 +252,33 @@ void Heap::for_each_full(HeldBack held, Act act) const {
     note_free_of(slab, which, held);
     return true;
   });
-  for_each_full(held, [&](Slab* slab) { note_free_of(slab, which, held); });
+  Slab* full = nullptr;  // those to walk: a block in `held` says nothing of its slab any more once that is let go of
+  for_each_full(held, [&](Slab* slab) {
+    if (note_free_of(slab, which, held)) slab->next = std::exchange(full, slab);
+  });
   if (!os::barrier_in_all_threads()) return 0;
   size_t total = 0;
   bool goes_on = true;
   for (SizeClass c = 0; c < kClasses && which != Which::kSettled; ++c) {
     if (Slab* const slab = life_.current(c); slab != nullptr && !stop()) total += purge_uncarved(slab);
   }
+  // False where the slab has been let go of.
   const auto walk = [&](Slab* slab, Ready ready) {
     const HeldBack its = in_slab(held, slab);
-    if (slab->kept == nullptr && ready.first == nullptr && its.empty()) return;
-    if (!goes_on) return forget_walks(slab);
+    if (slab->kept == nullptr && ready.first == nullptr && its.empty()) return true;
+    if (!goes_on) {
+      forget_walks(slab);
+      return true;
+    }
     if (os::kBarriersAreSeen && !its.empty() && slab->state != SlabState::kCurrent && only_held_back(slab, its)) {
       for (const HeldBlock& one : its) *one.place = nullptr;
       life_.came_back(slab, 0);
-      return drop(slab);
+      drop(slab);
+      return false;
     }
     total += make_holes_in(slab, [=](Slab* of) { return annex::make_holes_aside(of, ready, its); });
     goes_on = !stop();
+    return true;
   };
   for (SizeClass c = 0; c < kClasses; ++c) {
     const auto& [wanted, first, words] = current[c];
@@ -284,10 +293,10 @@ void Heap::for_each_full(HeldBack held, Act act) const {
     if (slab->walks) walk(slab, {});
     return true;
   });
-  for_each_full(held, [&](Slab* slab) {
-    if (slab->walks) walk(slab, {});
-    if (slab->aside) life_.becomes_partial(slab);
-  });
+  while (full != nullptr) {
+    Slab* const slab = std::exchange(full, full->next);
+    if (walk(slab, {}) && slab->aside) life_.becomes_partial(slab);
+  }
   give_runs();
   return total;
 }

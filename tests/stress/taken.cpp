@@ -7,6 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "common/expect_success.h"
@@ -94,6 +98,58 @@ ANNEX_SCENARIO(taken_with_larger_blocks) {
   return 0;
 }
 TEST(Taken, WithLargerBlocks) { expect_success("taken_with_larger_blocks"); }
+
+ANNEX_SCENARIO(taken_with_few_larger_blocks) {
+  // In slabs of one, two and three granules, so few that all of a slab's are among those that were freed last, and so
+  // often that what is let go of is at once in use for another class. The argument: how many blocks lie before them, so
+  // that they lie in another arena than the first where that is small.
+  constexpr std::size_t kSizes[] = {32000, 24000, 16000, 24000, 32000, 10000, 24000};
+  constexpr std::size_t kMost = 80;
+  const std::size_t before = std::strtoul(scenario_argument(), nullptr, 10);
+  for (std::size_t i = 0; i < before; ++i) DEMAND(opaque(annex_malloc(4000)) != nullptr);
+  for (const std::size_t few : {8u, 20u, 40u}) {
+    static std::atomic<int> turn;
+    turn = 0;
+    const int rounds = 300 / kSlowdown + 1;
+    Thread thread([=] {
+      static char* blocks[kMost];
+      Random random(few);
+      for (int round = 0; round < rounds; ++round) {
+        const std::size_t bytes = kSizes[static_cast<std::size_t>(round) % std::size(kSizes)];
+        const std::size_t count = few + random.below(few);
+        for (std::size_t i = 0; i < count; ++i) {
+          blocks[i] = static_cast<char*>(std::memset(opaque(annex_malloc(bytes)), static_cast<int>(i), bytes));
+        }
+        if (random.below(2) == 0) {
+          for (std::size_t i = count; i > 1; --i) std::swap(blocks[i - 1], blocks[random.below(i)]);
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+          DEMAND(blocks[i][0] == blocks[i][bytes - 1]);
+          annex_free(blocks[i]);
+        }
+        turn = 2 * round + 1;
+        while (turn != 2 * round + 2) sleep_us(20);
+      }
+    });
+    for (int round = 0; round < rounds; ++round) {
+      while (turn != 2 * round + 1) sleep_us(20);
+      sleep_us(100);  // it sleeps by then
+      annex_purge();
+      turn = 2 * round + 2;
+    }
+    thread.join();
+  }
+  return 0;
+}
+TEST(Taken, WithFewLargerBlocks) {
+  Launch launch;
+  launch.scenario = "taken_with_few_larger_blocks";
+  launch.argument = "0";
+  expect_success(launch);
+  launch.argument = "5000";
+  launch.environment = {{"ANNEX_RESERVE", "4M"}};
+  expect_success(launch);
+}
 
 ANNEX_SCENARIO(taken_while_trading) {
   // Others free what a thread has allocated whose heap is taken.
