@@ -53,6 +53,8 @@ constinit ThreadExit<ThreadClient, leave_client> thread_exit;
 // A client is as good as idle where no more slow paths than half of this have been taken since the purger last looked.
 constexpr uint64_t kIdle = 2048;
 
+bool can_be_taken(const ThreadClient* client) { return client->lease.has_thread() && !os::barriers_ruled_out(); }
+
 // For the purger. First what clients hold, since it is part of the heaps then.
 [[gnu::cold]] bool sweep(bool (*stop)()) {
   bool all = true;
@@ -60,7 +62,7 @@ constexpr uint64_t kIdle = 2048;
     bool rested;
     // Where it has not rested, the purger comes again.
     if (client->swept.wants(client->lease.steps(), kIdle, &rested)) {
-      client->swept.swept = (give_back_of(client, stop) && rested) || !client->lease.has_thread();
+      client->swept.swept = (give_back_of(client, stop) && rested) || !can_be_taken(client);
     }
     all = all && client->swept.swept;
   }
@@ -70,7 +72,7 @@ constexpr uint64_t kIdle = 2048;
 
 [[gnu::cold]] bool all_rest() {
   const auto rests = [](const ThreadClient* of) {
-    return of->swept.rests(of->lease.steps()) && (of->lease.is_taken() || !of->lease.has_thread());
+    return of->swept.rests(of->lease.steps()) && (of->lease.is_taken() || !can_be_taken(of));
   };
   const ThreadClient* client = first_client();
   while (client != nullptr && rests(client)) client = next_of_all(client);

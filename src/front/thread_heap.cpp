@@ -186,6 +186,8 @@ bool enter_heap(ThreadHeap* heap) {
 // thread that does a little each second keeps as much as one that does nothing.
 constexpr uint64_t kIdle = 8192;
 
+bool can_be_taken(const ThreadHeap* heap) { return heap->lease.has_thread() && !os::barriers_ruled_out(); }
+
 // For the purger: gives back what heaps keep that are idle. False where there may be more to do the next time.
 [[gnu::cold]] bool sweep_idle_heaps(bool (*stop)()) {
   size_t holes = 0;
@@ -195,7 +197,7 @@ constexpr uint64_t kIdle = 8192;
     // Where it has not rested, the purger comes again.
     if (heap->swept.wants(heap->activity(), kIdle, &rested)) {
       heap->swept.swept = (give_back_of(heap, rested ? Which::kPromising : Which::kSettled, &holes, stop) && rested) ||
-                          !heap->lease.has_thread();
+                          !can_be_taken(heap);
     }
     all = all && heap->swept.swept;
   }
@@ -206,7 +208,7 @@ constexpr uint64_t kIdle = 8192;
 [[gnu::cold]] bool all_heaps_rest() {
   ThreadHeap* heap = first_of_all_heaps();
   const auto rests = [](const ThreadHeap* of) {
-    return of->swept.rests(of->activity()) && (of->lease.is_taken() || !of->lease.has_thread());
+    return of->swept.rests(of->activity()) && (of->lease.is_taken() || !can_be_taken(of));
   };
   while (heap != nullptr && rests(heap)) heap = heap->next_of_all;
   return heap == nullptr;

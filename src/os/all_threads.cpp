@@ -26,20 +26,20 @@ constinit std::atomic<bool> impossible{false};
 
 bool nobody_takes() { return options.background == Background::kNone || HelperThread::ruled_out(); }
 
-bool ruled_out() { return impossible.load(std::memory_order_relaxed) || nobody_takes(); }
-
 }  // namespace
+
+bool barriers_ruled_out() { return impossible.load(std::memory_order_relaxed) || nobody_takes(); }
 
 // A process that has forked may have to register again.
 [[gnu::cold]] bool can_have_barriers() {
-  if (ruled_out()) return false;
+  if (barriers_ruled_out()) return false;
   const bool can = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
   if (!can) impossible.store(true, std::memory_order_relaxed);
   return can;
 }
 
 [[gnu::cold]] bool barrier_in_all_threads() {
-  return !ruled_out() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+  return !barriers_ruled_out() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
 }
 
 long thread_id() { return nobody_takes() ? 0 : system_call(SYS_gettid); }

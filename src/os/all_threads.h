@@ -16,6 +16,8 @@ namespace annex::os {
 // kernel has none (before Linux 4.14, under some emulators and filters), the program has installed a filter of system
 // calls, which may end it for one that it does not know, or ANNEX_BACKGROUND=0.
 bool can_have_barriers();
+// There will be none any more, as far as is known.
+bool barriers_ruled_out();
 // False, and nothing has happened, where there are none.
 bool barrier_in_all_threads();
 

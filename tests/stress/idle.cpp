@@ -5,12 +5,19 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 
 #include "common/flavour.h"
 #include "common/own_memory.h"
@@ -224,6 +231,28 @@ ANNEX_SCENARIO(late_thread) {
 TEST(Idle, AThreadThatComesLate) { expect_given_back("late_thread", "auto", {"0"}); }
 
 TEST(Idle, TheThreadThatGivesBackSleeps) { expect_given_back("purger_sleeps", "auto", {"0"}); }
+
+ANNEX_SCENARIO(purger_sleeps_without_barriers) {
+  // Whoever starts the program has taken membarrier from it, without which no heap can be taken from its thread.
+  const sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), const_cast<sock_filter*>(filter)};
+  DEMAND(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  DEMAND(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+  execl("/proc/self/exe", "/proc/self/exe", "--scenario=purger_sleeps", scenario_argument(), nullptr);
+  return 1;
+}
+
+TEST(Idle, TheThreadThatGivesBackSleepsWithoutBarriers) {
+#if defined(ANNEX_TEST_SANITIZED)
+  GTEST_SKIP() << "the sanitizers need membarrier";
+#endif
+  expect_given_back("purger_sleeps_without_barriers", "auto", {"0"});
+}
 
 ANNEX_SCENARIO(many_idle_threads) {
   // Each has freed 4 MiB; then none of them does anything.
