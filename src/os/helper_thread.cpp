@@ -82,12 +82,13 @@ void HelperThread::add_to_list() {
   helpers = this;
 }
 
-bool HelperThread::start(const char* name, Body* body, void* argument) {
-  if (suspended.load() != 0 || ruled_out() || !in_own_process()) return false;
+HelperThread::Start HelperThread::start(const char* name, Body* body, void* argument) {
+  if (ruled_out() || !in_own_process()) return Start::kFailed;
+  if (suspended.load() != 0) return Start::kNotNow;
   ErrnoKept errno_kept;
   SignalsBlocked blocked;
-  if (!helpers_lock.try_lock()) return false;
-  bool started = false;
+  if (!helpers_lock.try_lock()) return Start::kNotNow;
+  Start done = Start::kNotNow;
   if (suspended.load() == 0 && has_ended()) {
     add_to_list();
     name_ = name;
@@ -95,10 +96,11 @@ bool HelperThread::start(const char* name, Body* body, void* argument) {
     argument_ = argument;
     maker_ = system_call(SYS_gettid);
     signals_.store(0, std::memory_order_relaxed);
-    started = made_ = make();
+    made_ = make();
+    done = made_ ? Start::kMade : Start::kFailed;
   }
   helpers_lock.unlock();
-  return started;
+  return done;
 }
 
 // --- in the thread --------------------------------------------------------------------------------------------------

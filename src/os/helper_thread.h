@@ -32,8 +32,13 @@ class HelperThread {
   using Body = void(void* argument);
 
   // Runs body(argument) in a thread of that name (at most 15 characters). The caller makes sure that the previous
-  // thread's body is about to return. False where no thread can be made, now or ever. Keeps errno.
-  bool start(const char* name, Body* body, void* argument);
+  // thread's body is about to return. Keeps errno.
+  enum class Start {
+    kMade,
+    kNotNow,  // another one is being made, the previous one has not gone yet, or privileges are being changed
+    kFailed,
+  };
+  Start start(const char* name, Body* body, void* argument);
   // No thread can be made any more, ever. To be asked before any system call that finds out whether to start one: a
   // filter of system calls may end the process for it.
   static bool ruled_out() { return ruled_out_.load(std::memory_order_relaxed); }

@@ -94,8 +94,14 @@ void run_purger(void*) {
 
 void start_purger() {
   if (!page_heap.books.purger_wanted.exchange(false, std::memory_order_relaxed)) return;
-  if (thread.start("annex-purge", run_purger, nullptr)) return;
-  page_heap.purger_ended(true);
+  switch (thread.start("annex-purge", run_purger, nullptr)) {
+    case os::HelperThread::Start::kMade:
+      return;
+    case os::HelperThread::Start::kNotNow:  // at the next slow path: there may be none any more in a second
+      return page_heap.books.purger_wanted.store(true, std::memory_order_relaxed);
+    case os::HelperThread::Start::kFailed:
+      return page_heap.purger_ended(true);
+  }
 }
 
 void wake_sleeping_purger() {

@@ -204,7 +204,8 @@ void SupportThread::start() {
   const uint32_t cpu = static_cast<uint32_t>(os::current_cpu());
   waker_cpu_ = cpu;
   const auto body = [](void* self) { static_cast<SupportThread*>(self)->run(); };
-  if (cpu_pool.has_one(cpus_, cpu) && thread_.start("annex-support", body, this)) return;
+  if (cpu_pool.has_one(cpus_, cpu) && thread_.start("annex-support", body, this) == os::HelperThread::Start::kMade)
+    return;
   demand_.store(0, std::memory_order_relaxed);
   nap();
 }

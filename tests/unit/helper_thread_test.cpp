@@ -36,7 +36,7 @@ void run_until_told(void*) {
 
 // The one before may take a moment until it is gone.
 void start(HelperThread::Body* body, void* argument) {
-  while (!helper.start("annex-test", body, argument)) wait_a_little();
+  while (helper.start("annex-test", body, argument) != HelperThread::Start::kMade) wait_a_little();
 }
 
 class HelperThreadTest : public ::testing::Test {
@@ -62,7 +62,7 @@ TEST_F(HelperThreadTest, ThereIsNoneWhileTheyAreHeldOff) {
     errno = 77;
     NoHelpers none;
     EXPECT_EQ(ended, 1);
-    EXPECT_FALSE(helper.start("annex-test", run_until_told, nullptr));
+    EXPECT_EQ(helper.start("annex-test", run_until_told, nullptr), HelperThread::Start::kNotNow);
     NoHelpers another;
     EXPECT_EQ(errno, 77);
   }
@@ -72,7 +72,7 @@ TEST_F(HelperThreadTest, ThereIsNoneWhileTheyAreHeldOff) {
 
 TEST_F(HelperThreadTest, OneAtATime) {
   start(run_until_told, nullptr);
-  EXPECT_FALSE(helper.start("annex-test", run_until_told, nullptr));
+  EXPECT_EQ(helper.start("annex-test", run_until_told, nullptr), HelperThread::Start::kNotNow);
 }
 
 TEST_F(HelperThreadTest, AForkedChildHasNone) {
@@ -96,7 +96,7 @@ TEST_F(HelperThreadTest, AForkedChildHasNone) {
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   const pid_t child = vfork();
 #pragma GCC diagnostic pop
-  if (child == 0) _exit(helper.start("annex-test", run_until_told, nullptr) ? 1 : 0);
+  if (child == 0) _exit(helper.start("annex-test", run_until_told, nullptr) == HelperThread::Start::kFailed ? 0 : 1);
   return child;
 }
 
