@@ -1,4 +1,5 @@
-// What tools/give_back.c, tools/server_day.c and tools/bursts.c have in common: blocks with contents that tell which block it is.
+// What tools/give_back.c, tools/server_day.c and tools/bursts.c have in common: blocks with contents that tell which
+// block it is.
 #pragma once
 
 #include <errno.h>
