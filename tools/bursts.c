@@ -4,9 +4,9 @@
 //   LD_PRELOAD=build/release/libannex.so build/bursts [PERIOD [BURSTS [THREADS [SEED [SCALE]]]]]
 // PERIOD is the time from one burst to the next in seconds (1); BURSTS how many are measured (20), one before them is
 // not; SCALE multiplies the requests of a burst (1). A request takes 64 blocks of 32 bytes to 4 KiB and writes to them.
-// They stay until the burst is over, those of one request in 64 until 32 more have been kept: the longer part of what
-// is in use between bursts. What is asked of the allocator follows from the seed alone. Ends with 1 where a block does
-// not hold what was written into it, or where there is no memory. Prints lines of a name and a value.
+// They stay until the burst is over, but for those of one request in 64: of these a thread keeps the last 32. What is
+// asked of the allocator follows from the seed alone. Ends with 1 where a block does not hold what was written into it,
+// or where there is no memory. Prints lines of a name and a value.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
