@@ -262,6 +262,33 @@ static void check_kept(size_t (*size_of)(uint64_t)) {
   }
 }
 
+// How much memory the pages are in which some of a kept block lies.
+static double used_pages_mib(size_t (*size_of)(uint64_t)) {
+  const size_t bytes = 2 * block_count * sizeof(uint64_t);  // no block is larger than a page
+  uint64_t* const pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) fail("no memory for tables");
+  size_t count = 0;
+  for (uint32_t i = 0; i < block_count; ++i) {
+    if (blocks[i] == NULL) continue;
+    pages[count++] = (uint64_t)blocks[i] / 4096;
+    pages[count++] = ((uint64_t)blocks[i] + size_of(i) - 1) / 4096;
+  }
+  // Sorted without qsort, which may allocate.
+  for (size_t gap = count / 2; gap > 0; gap /= 2) {
+    for (size_t i = gap; i < count; ++i) {
+      for (size_t j = i; j >= gap && pages[j - gap] > pages[j]; j -= gap) {
+        const uint64_t other = pages[j];
+        pages[j] = pages[j - gap];
+        pages[j - gap] = other;
+      }
+    }
+  }
+  size_t different = 0;
+  for (size_t i = 0; i < count; ++i) different += i == 0 || pages[i] != pages[i - 1];
+  munmap(pages, bytes);
+  return (double)different * 4096 / (1 << 20);
+}
+
 static void start_thread(void* (*run)(void*), pthread_t* thread, void* argument) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -285,6 +312,7 @@ static void holes(void) {
 static void run_holes_trimmed(void) {
   holes();
   timed_give_back("trimmed_mib");
+  say("used_pages_mib", used_pages_mib(hole_size));
   check_kept(hole_size);
   const double start = seconds(CLOCK_MONOTONIC);
   for (uint32_t i = 0; i < block_count; ++i) {

@@ -23,6 +23,7 @@ class Row:
 
 ROWS = (
     Row("a", "holes-trimmed", "trimmed_mib", "300,000 blocks, one in twenty kept: given back by a call"),
+    Row("a", "holes-trimmed", "used_pages_mib", "of that, pages of 4 KiB in which a block in use lies"),
     Row("b", "holes-one-thread", "idle_mib", "the same, one thread: nobody calls anything for {idle} s"),
     Row("c", "holes-two-threads", "idle_mib", "the same, two threads: nobody calls anything for {idle} s"),
     Row("d", "threads-ended", "trimmed_mib", "100 threads that freed 4 MiB each and ended: given back by two calls"),
