@@ -27,7 +27,8 @@ bool stops() { return thread.asked_to_end(); }
 long time_to_sleep(long wait_ms) { return std::clamp(wait_ms, kShortestSleepMs, kLongestSleepMs); }
 // What happens to a heap in that time says whether it is idle.
 uint64_t time_between_sweeps(bool at_once = false) {
-  return static_cast<uint64_t>(std::clamp<int64_t>(at_once ? 0 : os::options.purge_delay_ms, 100, kLongestSleepMs));
+  constexpr int64_t kShortestMs = 100;
+  return static_cast<uint64_t>(std::max<int64_t>(at_once ? 0 : os::options.purge_delay_ms, kShortestMs));
 }
 
 // All that a purger does, one piece after the other.

@@ -4,7 +4,7 @@
 // keeps what is dirty. A process that has several threads has one (ANNEX_BACKGROUND=0: none; 1: every process). It is
 // made before there is anything to give back, once the heap holds 2 MiB: the free that would call for it may be one in
 // which no thread can be made (os/helper_thread.h). It leaves runs to keepers where there are some, and ends when the
-// heap has become smaller. Once in ANNEX_PURGE_DELAY (a tenth of a second to one) it also gives back what heaps keep
+// heap has become smaller. Once in ANNEX_PURGE_DELAY (a tenth of a second at least) it also gives back what heaps keep
 // that have hardly been used since the time before. Under memory pressure (os/memory_pressure.h), which it asks for
 // once a second while something is due, nothing waits: it gives back as if the delay were 0. While nothing is due it
 // sleeps without a timer, until a large block is freed, or a thread gets a heap, or back one that was taken (offload:
