@@ -14,8 +14,9 @@ namespace {
 
 using Words = std::array<uint64_t, sizeof(Quarantine) / sizeof(uint64_t)>;
 
-// The blocks are never touched: any address will do that is none of the quarantine's numbers.
-void* block_at(size_t number) { return reinterpret_cast<void*>((size_t{1} << 40) + number * 16); }
+// The blocks are never touched: any address will do that is none of the quarantine's numbers, which are small and in
+// the lower half of a word; whatever is in the other half.
+void* block_at(size_t number) { return reinterpret_cast<void*>(size_t{0x100'8000'0000} + number * 16); }
 
 std::set<void*> all_in(Quarantine quarantine) {
   std::set<void*> blocks;
