@@ -254,29 +254,47 @@ TEST(Idle, TheThreadThatGivesBackSleepsWithoutBarriers) {
   expect_given_back("purger_sleeps_without_barriers", "auto", {"0"});
 }
 
-ANNEX_SCENARIO(many_idle_threads) {
-  // Each has freed 4 MiB; then none of them does anything.
-  constexpr int kThreads = 64;
-  static std::atomic<int> freed{0};
+namespace {
+
+// Many threads that each do some work, and then nothing any more. What they keep falls to so much each, once ask() has
+// been called.
+constexpr int kManyThreads = 64;
+template <class Work, class Ask>
+int many_that_stay(std::size_t most_each, Work work, Ask ask) {
+  static std::atomic<int> ready{0};
   static std::atomic<bool> done{false};
   const std::size_t before = resident_bytes();
   std::vector<Thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([] {
-      OwnMemory own;
-      constexpr std::size_t kBlocks = kTotal / kThreads / 1024;
-      void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
-      for (std::size_t k = 0; k < kBlocks; ++k) blocks[k] = std::memset(opaque(annex_malloc(1024)), 1, 1024);
-      for (std::size_t k = 0; k < kBlocks; ++k) annex_free(blocks[k]);
-      own.deallocate(blocks, kBlocks * sizeof(void*));
-      ++freed;
+  for (int i = 0; i < kManyThreads; ++i) {
+    threads.emplace_back([=] {
+      work(i);
+      ++ready;
       while (!done) wait_50_ms();
     });
   }
-  while (freed < kThreads) sched_yield();
-  const bool fell = falls_below(before + kThreads * 700 * kKiB);
+  while (ready < kManyThreads) sched_yield();
+  ask();
+  const bool fell = falls_below(before + kManyThreads * most_each);
   done = true;
   return fell ? 0 : 1;
+}
+template <class Work>
+int many_that_stay(std::size_t most_each, Work work) {
+  return many_that_stay(most_each, work, [] {});
+}
+
+}  // namespace
+
+ANNEX_SCENARIO(many_idle_threads) {
+  // Each has freed 4 MiB; then none of them does anything.
+  return many_that_stay(700 * kKiB, [](int) {
+    OwnMemory own;
+    constexpr std::size_t kBlocks = kTotal / kManyThreads / 1024;
+    void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
+    for (std::size_t k = 0; k < kBlocks; ++k) blocks[k] = std::memset(opaque(annex_malloc(1024)), 1, 1024);
+    for (std::size_t k = 0; k < kBlocks; ++k) annex_free(blocks[k]);
+    own.deallocate(blocks, kBlocks * sizeof(void*));
+  });
 }
 
 TEST(Idle, ManyThreadsThatStay) { expect_given_back("many_idle_threads"); }
@@ -284,32 +302,21 @@ TEST(Idle, ManyThreadsThatStay) { expect_given_back("many_idle_threads"); }
 ANNEX_SCENARIO(many_sleepers) {
   // Each has freed 4 MiB, and what it took of many other sizes. The argument: whether the main thread then asks for the
   // memory, or somebody gives it back unasked.
-  constexpr int kThreads = 64;
-  // Of each size a block may stay, and some pages are the thread's own. Hardened: a quarantine, too.
+  // Of each size a block may stay, and some pages are the thread's own. Hardened: a part of its quarantine, too.
   const std::size_t most = flavour() == Flavour::kHardened ? 700 * kKiB : 220 * kKiB;
-  static std::atomic<int> freed{0};
-  static std::atomic<bool> done{false};
-  const std::size_t before = resident_bytes();
-  std::vector<Thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([] {
-      OwnMemory own;
-      constexpr std::size_t kBlocks = 8192;
-      void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
-      for (std::size_t bytes = 64; bytes <= 16384; bytes *= 2) {
-        for (std::size_t k = 0; k < 524288 / bytes; ++k) blocks[k] = std::memset(opaque(annex_malloc(bytes)), 1, bytes);
-        for (std::size_t k = 0; k < 524288 / bytes; ++k) annex_free(blocks[k]);
-      }
-      own.deallocate(blocks, kBlocks * sizeof(void*));
-      ++freed;
-      while (!done) wait_50_ms();
-    });
-  }
-  while (freed < kThreads) sched_yield();
-  if (strcmp(scenario_argument(), "asks") == 0) annex_purge();
-  const bool fell = falls_below(before + kThreads * most);
-  done = true;
-  return fell ? 0 : 1;
+  const auto work = [](int) {
+    OwnMemory own;
+    constexpr std::size_t kBlocks = 8192;
+    void** const blocks = static_cast<void**>(own.allocate(kBlocks * sizeof(void*)));
+    for (std::size_t bytes = 64; bytes <= 16384; bytes *= 2) {
+      for (std::size_t k = 0; k < 524288 / bytes; ++k) blocks[k] = std::memset(opaque(annex_malloc(bytes)), 1, bytes);
+      for (std::size_t k = 0; k < 524288 / bytes; ++k) annex_free(blocks[k]);
+    }
+    own.deallocate(blocks, kBlocks * sizeof(void*));
+  };
+  return many_that_stay(most, work, [] {
+    if (strcmp(scenario_argument(), "asks") == 0) annex_purge();
+  });
 }
 
 TEST(Idle, WhatManySleepersKeep) { expect_given_back("many_sleepers", "1", {"unasked"}); }
@@ -326,30 +333,17 @@ TEST(Idle, WhatManySleepersKeepGoesBackByACall) {
 ANNEX_SCENARIO(idle_with_few_blocks_each) {
   // Each has freed all of its blocks, in any order: the last ones, which the hardened flavour holds back, lie in many
   // slabs.
-  constexpr int kThreads = 64;
   const std::size_t bytes = argument_bytes();
-  static std::atomic<int> freed{0};
-  static std::atomic<bool> done{false};
-  const std::size_t before = resident_bytes();
-  std::vector<Thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([=] {
-      OwnMemory own;
-      const std::size_t count = 2 * kMiB / bytes;
-      void** const blocks = static_cast<void**>(own.allocate(count * sizeof(void*)));
-      for (std::size_t k = 0; k < count; ++k) blocks[k] = std::memset(opaque(annex_malloc(bytes)), 1, bytes);
-      Random random(static_cast<std::uint64_t>(i));
-      for (std::size_t k = count; k > 1; --k) std::swap(blocks[k - 1], blocks[random.below(k)]);
-      for (std::size_t k = 0; k < count; ++k) annex_free(blocks[k]);
-      own.deallocate(blocks, count * sizeof(void*));
-      ++freed;
-      while (!done) wait_50_ms();
-    });
-  }
-  while (freed < kThreads) sched_yield();
-  const bool fell = falls_below(before + kThreads * 90 * kKiB);
-  done = true;
-  return fell ? 0 : 1;
+  return many_that_stay(90 * kKiB, [=](int thread) {
+    OwnMemory own;
+    const std::size_t count = 2 * kMiB / bytes;
+    void** const blocks = static_cast<void**>(own.allocate(count * sizeof(void*)));
+    for (std::size_t k = 0; k < count; ++k) blocks[k] = std::memset(opaque(annex_malloc(bytes)), 1, bytes);
+    Random random(static_cast<std::uint64_t>(thread));
+    for (std::size_t k = count; k > 1; --k) std::swap(blocks[k - 1], blocks[random.below(k)]);
+    for (std::size_t k = 0; k < count; ++k) annex_free(blocks[k]);
+    own.deallocate(blocks, count * sizeof(void*));
+  });
 }
 
 TEST(Idle, WhatThreadsThatStayHaveFreedLast) {

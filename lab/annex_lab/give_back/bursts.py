@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from rich import box
 from rich.table import Table
 
 from annex_lab.allocators import Allocator
@@ -94,10 +93,4 @@ def rows(document: dict) -> list[tuple[str, list[str]]]:
 
 def tables(document: dict) -> list[Table]:
     """For the terminal: medians, and in brackets the spread."""
-    table = Table(title="A server with bursts", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("")
-    for heading in COLUMNS.values():
-        table.add_column(heading, justify="right")
-    for name, cells in rows(document):
-        table.add_row(name, *cells)
-    return [table]
+    return [results.as_table("A server with bursts", COLUMNS.values(), rows(document))]

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich import box
 from rich.table import Table
 
 from annex_lab.allocators import Allocator, is_ours
@@ -96,13 +95,7 @@ def rows(document: dict) -> list[tuple[str, list[str]]]:
 
 def tables(document: dict) -> list[Table]:
     """For the terminal: medians, and in brackets the spread."""
-    table = Table(title="A server's day", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("")
-    for heading in COLUMNS.values():
-        table.add_column(heading, justify="right")
-    for name, cells in rows(document):
-        table.add_row(name, *cells)
-    return [table]
+    return [results.as_table("A server's day", COLUMNS.values(), rows(document))]
 
 
 def curves(document: dict) -> dict[str, list[float]]:

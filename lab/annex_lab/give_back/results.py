@@ -4,8 +4,12 @@ Three kinds, "table", "day" and "bursts". The page and the tables in the termina
 """
 
 import json
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
+
+from rich import box
+from rich.table import Table
 
 from annex_lab import document, machine, stats
 from annex_lab.allocators import Allocator
@@ -55,6 +59,17 @@ def values(content: dict, allocator: str, name: str, mode: str | None = None) ->
     """Of all rounds, one a round that worked; of a table's mode."""
     rows = [row for row in content["results"] if row["allocator"] == allocator and row.get("mode") == mode]
     return [row["values"][name] for row in rows if name in row["values"]]
+
+
+def as_table(title: str, headings: Iterable[str], rows: Iterable[tuple[str, list[str]]]) -> Table:
+    """For the terminal: a row's name, and its cells."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for name, cells in rows:
+        table.add_row(name, *cells)
+    return table
 
 
 def number(value: float, whole: bool) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich import box
 from rich.table import Table
 
 from annex_lab.allocators import Allocator
@@ -135,12 +134,6 @@ def tables(document: dict) -> list[Table]:
         "What doing nothing costs": costs(document),
     }
     for title, lines in parts.items():
-        table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        table.add_column("")
-        for name in document["allocators"]:
-            table.add_column(name, justify="right")
-        for what, cells in lines:
-            table.add_row(what, *cells)
         if lines:
-            made.append(table)
+            made.append(results.as_table(title, document["allocators"], lines))
     return made
