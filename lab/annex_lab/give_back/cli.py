@@ -149,6 +149,7 @@ def give_back(
         _end("--rows is for the table: there are none of anything else")
     if periods and kind != "bursts":
         _end("--periods is for --bursts")
+    periods_s = _periods(periods)
     default = bursts.DEFAULT if kind == "bursts" else runs.DEFAULT
     found, absent = _find(known.expand(_split(allocators) or default), strict=bool(allocators))
     given = {"allocators": allocators, "rounds": rounds, "scale": f"{scale:g}"}
@@ -166,8 +167,8 @@ def give_back(
         options |= {"day_s": seconds}
     if kind == "bursts":
         given |= {"periods": periods}
-        options |= {"periods_s": _periods(periods)}
-        total *= len(options["periods_s"])
+        options |= {"periods_s": periods_s}
+        total *= len(periods_s)
     options["command"] = _command(kind, given)
     document = results.begun(kind, found, absent, options)
     chosen = (modes,) if kind == "table" else ()
