@@ -69,19 +69,41 @@ void* reserve_near(uintptr_t hint, size_t bytes, size_t alignment, bool* too_hig
   return reinterpret_cast<void*>(aligned);
 }
 
+// The first stack lies at the upper end of the addresses, which is 2^47 or more on most machines, 2^39 on some of
+// AArch64, and lower yet where a program runs under valgrind.
+uintptr_t first_stack() {
+  const uintptr_t there = auxiliary().random_bytes.load(std::memory_order_relaxed);
+  const uintptr_t here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return std::min(there != 0 ? there : here, kEndOfAddresses);
+}
+
 // Between which addresses random places are.
 constexpr uintptr_t kLowest = uintptr_t{1} << 36;
-constexpr uintptr_t kHighest = Policy::kHighestPlace;
+uintptr_t highest() { return std::max(std::min(Policy::kHighestPlace, first_stack()), kLowest); }
 
 uintptr_t random_place(size_t bytes) {
-  return (kLowest + random_word() % (kHighest - kLowest - bytes)) & ~(page_size() - 1);
+  return (kLowest + random_word() % (highest() - kLowest - bytes)) & ~(page_size() - 1);
+}
+
+// Where room() has its next piece end.
+uintptr_t room_end = 0;
+
+// What the kernel maps lies below the first stack. Sixteen TiB further down there is nothing: executables and their
+// heaps (brk) are in the lower two thirds of the addresses.
+uintptr_t end_of_room() {
+  constexpr uintptr_t kFarBelow = uintptr_t{16} << 40;
+  if (room_end == 0) {
+    const uintptr_t stack = first_stack();
+    room_end = stack > 2 * kFarBelow ? stack - kFarBelow : stack / 2;
+  }
+  return room_end;
 }
 
 }  // namespace
 
 void* reserve_anywhere(size_t bytes, size_t alignment) {
   constexpr int kTries = 8;  // more than one only where the place is taken
-  if (bytes >= kHighest - kLowest) return nullptr;
+  if (bytes >= highest() - kLowest) return nullptr;
   void* start = nullptr;
   bool too_high = true;
   for (int i = 0; too_high && i < kTries; ++i) {
@@ -90,27 +112,21 @@ void* reserve_anywhere(size_t bytes, size_t alignment) {
   return start;
 }
 
-// The stack lies at the upper end of the addresses, and what the kernel maps lies below it. Sixteen TiB further down
-// there is nothing: executables and their heaps (brk) are in the lower two thirds of the addresses.
+size_t largest_room() { return end_of_room() / 2; }
+
 char* room(size_t bytes, size_t alignment) {
-  constexpr uintptr_t kFarBelow = uintptr_t{16} << 40;
-  static constinit uintptr_t below = 0;
   if (kRoomIsReserved) {
     bool too_high;
     return static_cast<char*>(reserve_near(0, bytes, alignment, &too_high));
   }
-  if (below == 0) {
-    const uintptr_t stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    below = stack > 2 * kFarBelow ? std::min(stack, kEndOfAddresses) - kFarBelow : stack / 2;
-  }
-  if (bytes > below / 2) return nullptr;
-  below = (below - bytes) & ~(alignment - 1);
-  return reinterpret_cast<char*>(below);
+  if (bytes > largest_room()) return nullptr;
+  room_end = (end_of_room() - bytes) & ~(alignment - 1);
+  return reinterpret_cast<char*>(room_end);
 }
 
 char* room_anywhere(size_t bytes, size_t alignment) {
   if (kRoomIsReserved) return room(bytes, alignment);
-  if (bytes >= kHighest - kLowest) return nullptr;
+  if (bytes >= highest() - kLowest) return nullptr;
   constexpr int kTries = 8;
   uintptr_t place = 0;
   for (int i = 0; i < kTries; ++i) {

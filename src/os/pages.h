@@ -37,6 +37,7 @@ bool unmap(void* start, size_t bytes);
 // nullptr where there is no such room. room() goes downwards, each below the one before; room_anywhere() takes a random
 // place. To be called by one thread at a time.
 char* room(size_t bytes, size_t alignment);
+size_t largest_room();  // bytes that room() still has in one piece
 char* room_anywhere(size_t bytes, size_t alignment);
 
 // ThreadSanitizer allows memory in a few ranges of addresses only, which the kernel finds: there, room is reserved

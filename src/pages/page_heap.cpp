@@ -23,12 +23,13 @@ constexpr size_t kLargestArena = size_t{kLongestRun / 2} * kGranule;
 
 }  // namespace
 
-// Each further one has twice the room, so that a small ANNEX_RESERVE is no limit.
+// Each further one has twice the room, so that a small ANNEX_RESERVE is no limit. Half of what there is stays for the
+// metadata, and for more.
 size_t PageHeap::standard_arena() {
-  constexpr size_t kMost = os::kRoomIsReserved ? size_t{64} << 30 : SIZE_MAX;
-  const size_t first = std::min(os::options.reserve_bytes, kMost);
+  const size_t most = os::kRoomIsReserved ? size_t{64} << 30 : os::largest_room() / 2;
+  const size_t first = std::min(os::options.reserve_bytes, most);
   const size_t doubled = std::min<size_t>(first, kLargestArena >> arena_count) << arena_count;
-  return std::max(round_up(doubled, kHugePage), kSmallestArena);
+  return std::max(std::min(round_up(doubled, kHugePage), most / kHugePage * kHugePage), kSmallestArena);
 }
 
 bool PageHeap::set_up() {
