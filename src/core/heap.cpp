@@ -180,8 +180,9 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
     const uint64_t now = os::now_ms();
     const uint64_t period = std::max(static_cast<uint64_t>(delay), kShortestRoundMs);
     const uint64_t before = std::exchange(asked_ms_, now);
+    if (before == 0) round_ms_ = now;  // a new heap has nothing to give yet
     if (now - round_ms_ < period) return;
-    after_rest_ = before != 0 && now - before >= period;  // hardly anything was allocated since then
+    after_rest_ = now - before >= period;  // hardly anything was allocated since then
     round_ms_ = now;
     in_round_ = true;
     walks_left_ = after_rest_ ? UINT32_MAX : kWalkedInRound;

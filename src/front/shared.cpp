@@ -23,15 +23,6 @@ void* allocate_from(ThreadHeap* heap, SizeClass c) {
   return pop(&heap->free[c]);
 }
 
-// In a thread that can't have a heap of its own.
-void* allocate_from_the_pool(SizeClass c) {
-  ThreadHeap* heap = page_heap.set_up() ? take_heap() : nullptr;
-  if (heap == nullptr) return out_of_memory();
-  void* block = allocate_from(heap, c);
-  put_heap(heap);
-  return block;
-}
-
 // What the fast path would have found, if it weren't for the class; nullptr where that is nothing.
 void* take_at_hand(ThreadHeap* heap, SizeClass c) {
   Block** const list = &heap->free[c];
@@ -42,17 +33,30 @@ void* take_at_hand(ThreadHeap* heap, SizeClass c) {
   return unmarked(block);
 }
 
-// The heap is the thread's own, if it has one. nullptr where it has none, or memory is exhausted.
+// The thread's first block, or one of a thread that can't have a heap of its own: from one of the pool.
+[[gnu::cold, gnu::noinline]] void* allocate_without_heap(SizeClass c) {
+  if (start_thread()) {
+    const OwnHeap self;
+    return allocate_from(self.get(), c);
+  }
+  ThreadHeap* heap = page_heap.set_up() ? take_heap() : nullptr;
+  if (heap == nullptr) return out_of_memory();
+  void* block = allocate_from(heap, c);
+  put_heap(heap);
+  return block;
+}
+
+// nullptr where memory is exhausted.
 [[gnu::always_inline]] inline void* allocate_from_own(SizeClass c) {
   const OwnHeap self;
   if (!self) [[unlikely]]
-    return nullptr;
+    return allocate_without_heap(c);
   void* const block = take_at_hand(self.get(), c);
   return block != nullptr ? block : allocate_from(self.get(), c);
 }
 
 [[gnu::noinline]] void* allocate_small(SizeClass c) {
-  void* const block = own_heap != &no_heap || start_thread() ? allocate_from_own(c) : allocate_from_the_pool(c);
+  void* const block = allocate_from_own(c);
   start_wanted_purger();
   return block;
 }

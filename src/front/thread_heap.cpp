@@ -240,7 +240,10 @@ bool start_thread() {
 }
 
 void release_remote(Slab* slab, Block* block) {
-  if (const OwnHeap self; self && slab->owner == self.get()) return self->put_back(slab, block);
+  if (slab->owner == own_heap) {
+    const OwnHeap self;
+    return self->put_back(slab, block);
+  }
   mark_free(slab->key, block);
   // A thread that only frees gets a heap too, for its outbox. One that can't have one sends at once.
   if (own_heap == &no_heap && !start_thread()) return ToHeaps::send(slab, {block, block, 1});
