@@ -227,9 +227,10 @@ double seconds_of(Work&& work) {
   });
 }
 
-inline void report(const char* name, uint64_t ops, double seconds, uint64_t checksum) {
-  printf("{\"workload\":\"%s\",\"ops\":%" PRIu64 ",\"seconds\":%.6f,\"score\":%.6e,\"checksum\":%" PRIu64 "}\n", name,
-         ops, seconds, seconds / static_cast<double>(ops > 0 ? ops : 1), checksum);
+// One line of JSON. `more`: fields that only this program has, each after a comma.
+inline void report(const char* name, uint64_t ops, double seconds, uint64_t checksum, const std::string& more = {}) {
+  printf("{\"workload\":\"%s\",\"ops\":%" PRIu64 ",\"seconds\":%.6f,\"score\":%.6e,\"checksum\":%" PRIu64 "%s}\n", name,
+         ops, seconds, seconds / static_cast<double>(ops > 0 ? ops : 1), checksum, more.c_str());
 }
 
 }  // namespace workload

@@ -1,7 +1,8 @@
 // Producers allocate, consumers free: every block crosses threads.
 // Stands for: Lever and Boreham, malloc() Performance in a Multithreaded Linux Environment (USENIX 2000), as
 // xmalloc-test of mimalloc-bench: batches as long, and as many of them in the queue. That bound, with a fixed amount of
-// work, lets memory measure the allocator and not the race.
+// work, lets memory measure the allocator and not the race. Its time depends on how many batches wait in the queue, and
+// so on which is faster, malloc or free (docs/many-cores.md): the line at the end says how many, in the mean.
 
 #include <condition_variable>
 #include <deque>
@@ -27,6 +28,8 @@ class alignas(64) Queue {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] { return batches_.size() < limit_; });
     batches_.push_back(batch);
+    ++pushed_;
+    waited_ += batches_.size();
     filled_.notify_one();
   }
 
@@ -39,12 +42,17 @@ class alignas(64) Queue {
     return batch;
   }
 
+  // How many batches there are when one has come, in the mean. With no other thread there.
+  double mean_length() const { return static_cast<double>(waited_) / static_cast<double>(pushed_); }
+
  private:
   const size_t limit_;
   std::mutex mutex_;
   std::condition_variable room_;
   std::condition_variable filled_;
   std::deque<Batch*> batches_;
+  uint64_t pushed_ = 0;
+  uint64_t waited_ = 0;
 };
 
 void produce(Queue& queue, uint32_t id, uint64_t batches, uint32_t length, uint32_t max_size) {
@@ -94,5 +102,7 @@ int main(int argc, char** argv) {
   });
   uint64_t checksum = 0;
   for (uint64_t sum : sums) checksum += sum;
-  workload::report("xmalloc", producers * batches * length, seconds, checksum);
+  char more[40];
+  snprintf(more, sizeof more, ",\"queue\":%.2f", queue.mean_length());
+  workload::report("xmalloc", producers * batches * length, seconds, checksum, more);
 }

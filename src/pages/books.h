@@ -55,9 +55,11 @@ struct Books {
   size_t purged_total = 0;
   size_t huge = 0;          // for which huge pages are asked
   uint32_t huge_ended = 0;  // pieces of 2 MiB for which they are not any more
-  // When slabs last took memory that had never been used: how much was slabs', and how much of it touched.
+  // How much was slabs', and how much of it touched, when what they take began to be counted; and whether they have
+  // filled most of what they took (commitment.h: proved to grow).
   size_t slabs_then = 0;
   size_t touched_then = 0;
+  bool slabs_fill = true;
 
   // Of spans of 2 MiB or more that were made of fresh memory: one that is looked at when it is freed, how many have
   // been made since, and what was found the last time.

@@ -14,27 +14,45 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr size_t kSmallestStep = kMiB;
 constexpr size_t kLeastSlack = kMiB / 4;
+// So much taken by slabs says something; and so much is enough, also where it is spans that need fresh memory.
+constexpr ptrdiff_t kSample = kMiB;
+constexpr ptrdiff_t kLongSample = 4 * kMiB;
+constexpr size_t kLarge = 16 * kMiB;  // heaps of several threads
 
 size_t touched(const Books& books) { return books.touched.load(std::memory_order_relaxed); }
 
 // What may be dirty although the heap grows.
 size_t slack(const Books& books) { return std::max(kLeastSlack, touched(books) / 8); }
 
-// Whether enough of so many bytes is touched that huge pages, which touch all, cost little memory.
-bool well_used(ptrdiff_t touched, ptrdiff_t bytes) { return touched >= bytes / 4 * 3; }
+// What slabs have taken since the count began, and how much of it is touched.
+ptrdiff_t taken_by_slabs(const Books& books) {
+  return static_cast<ptrdiff_t>(books.live - books.spans - books.slabs_then);
+}
+ptrdiff_t touched_by_slabs(const Books& books) {
+  return static_cast<ptrdiff_t>(touched(books) - books.spans - books.touched_then);
+}
 
+// With one thread what it takes next is like what it took last. Another may begin at any time, with a slab for each
+// class that it uses, most of them never filled: so with several, what all have taken counts as well.
 bool proved_to_grow(const Books& books) {
   const size_t all = touched(books);
-  if (all < kProofOfGrowth) return false;
-  if (!well_used(static_cast<ptrdiff_t>(all), static_cast<ptrdiff_t>(books.live))) return false;
-  const auto taken = static_cast<ptrdiff_t>(books.live - books.spans - books.slabs_then);
-  const auto used = static_cast<ptrdiff_t>(all - books.spans - books.touched_then);
-  return well_used(used, taken);
+  if (all < kProofOfGrowth || !books.slabs_fill) return false;
+  return __libc_single_threaded || all >= (all < kLarge ? books.live / 4 * 3 : books.live / 3 * 2);
 }
 
 bool spans_are_filled(const Books& books) { return books.filled && touched(books) >= kProofOfGrowth; }
 
 }  // namespace
+
+void look_at_growth(Books* books, bool for_slab) {
+  const ptrdiff_t taken = taken_by_slabs(*books);
+  const bool first = books->slabs_then == 0;
+  if (!first && taken >= 0 && taken < kSample) return;
+  if (taken >= 0) books->slabs_fill = touched_by_slabs(*books) >= taken / 4 * 3;
+  if (taken >= 0 && taken < kLongSample && !for_slab) return;
+  books->slabs_then = books->live - books->spans;
+  books->touched_then = touched(*books) - books->spans;
+}
 
 size_t step(const Books& books, size_t committed) {
   return books.addresses_are_scarce ? kSmallestStep : std::clamp(committed / 4, kSmallestStep, kLargestStep);

@@ -8,6 +8,11 @@
 
 namespace annex {
 
+bool PageHeap::wants_huge_pages(const Want& want) const {
+  return want.use == Use::kSpan ? commitment::span_wants_huge_pages(books, want.bytes)
+                                : commitment::slabs_want_huge_pages(books);
+}
+
 // A longer run, its ends cut off.
 Run PageHeap::find(Locked& lock, const Want& want, uint32_t granules) {
   if (want.alignment <= 1) return find_unaligned(lock, want, granules);
@@ -23,7 +28,7 @@ Run PageHeap::find(Locked& lock, const Want& want, uint32_t granules) {
 Run PageHeap::find_unaligned(Locked& lock, const Want& want, uint32_t granules) {
   const bool is_span = want.use == Use::kSpan;
   if (want.use == Use::kFirstSlab && commitment::first_slabs_want_clean_memory(books)) {
-    if (const Run run = find_untouched(granules, want.use, false); run.head != nullptr) return run;
+    if (const Run run = find_untouched(granules, want, false); run.head != nullptr) return run;
   }
   if (Granule* run = find_dirty(granules)) return {run, false};
   if (empty_transfer_cache(lock)) {
@@ -37,20 +42,16 @@ Run PageHeap::find_unaligned(Locked& lock, const Want& want, uint32_t granules) 
     before_growth(lock, size_t{granules} * kGranule);
   }
   if (is_span && granules >= kGranulesPerHugePage) look_at_watched(lock);
-  const bool huge_pages =
-      is_span ? commitment::span_wants_huge_pages(books, want.bytes) : commitment::slabs_want_huge_pages(books);
-  if (const Run run = find_untouched(granules, want.use, huge_pages); run.head != nullptr) return run;
-  return find_exhausted(lock, want, granules, huge_pages);
+  if (const Run run = find_untouched(granules, want, true); run.head != nullptr) return run;
+  return find_exhausted(lock, want, granules);
 }
 
 // Clean memory, or memory that was never used.
-Run PageHeap::find_untouched(uint32_t granules, Use use, bool huge_pages) {
+Run PageHeap::find_untouched(uint32_t granules, const Want& want, bool may_be_huge) {
   Granule* run = find_clean(granules);
+  if (run == nullptr) commitment::look_at_growth(&books, want.use != Use::kSpan);
+  const bool huge_pages = may_be_huge && wants_huge_pages(want);
   if (run == nullptr) {
-    if (use != Use::kSpan) {
-      books.slabs_then = books.live - books.spans;
-      books.touched_then = books.touched.load(std::memory_order_relaxed) - books.spans;
-    }
     run = find_unmapped(granules);
     if (run == nullptr) return {extend_any(granules, huge_pages), true};
   }
@@ -62,19 +63,19 @@ Run PageHeap::find_untouched(uint32_t granules, Use use, bool huge_pages) {
 
 // Everything dirty becomes clean, and so is joined with its clean neighbours; what is mapped and not used makes room
 // for what is to be. And only where it is addresses that are short, there is another arena: it has no more memory.
-Run PageHeap::find_exhausted(Locked& lock, const Want& want, uint32_t granules, bool huge_pages) {
+Run PageHeap::find_exhausted(Locked& lock, const Want& want, uint32_t granules) {
   const size_t bytes = size_t{granules} * kGranule;
   Unlocked::wait_for_others(lock);
   purge_all(lock);
-  if (const Run run = find_untouched(granules, want.use, false); run.head != nullptr) return run;
+  if (const Run run = find_untouched(granules, want, false); run.head != nullptr) return run;
   if (make_room(lock, bytes)) {
-    if (const Run run = find_untouched(granules, want.use, false); run.head != nullptr) return run;
+    if (const Run run = find_untouched(granules, want, false); run.head != nullptr) return run;
   }
   for (uint32_t i = 0; i < arena_count; ++i) {
     if (arenas[i].has_room_for(granules)) return {};
   }
   Arena* const arena = add_arena(std::max(standard_arena(), round_up(bytes, kHugePage)), &books);
-  return {arena == nullptr ? nullptr : extend(*arena, granules, huge_pages), true};
+  return {arena == nullptr ? nullptr : extend(*arena, granules, wants_huge_pages(want)), true};
 }
 
 // How far into a free run that is long enough the granules lie which are taken from it, by chance: a multiple of their

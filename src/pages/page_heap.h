@@ -184,8 +184,9 @@ class PageHeap {
   // find_run.cpp: what these return is nobody's yet
   Run find(Locked& lock, const Want& want, uint32_t granules);
   Run find_unaligned(Locked& lock, const Want& want, uint32_t granules);
-  Run find_untouched(uint32_t granules, Use use, bool huge_pages);
-  Run find_exhausted(Locked& lock, const Want& want, uint32_t granules, bool huge_pages);
+  bool wants_huge_pages(const Want& want) const;
+  Run find_untouched(uint32_t granules, const Want& want, bool may_be_huge);
+  Run find_exhausted(Locked& lock, const Want& want, uint32_t granules);
   Run find_at(Granule* place, uint32_t granules, bool huge_pages, Arena& arena);
   Granule* find_dirty(uint32_t granules);
   Granule* find_clean(uint32_t granules);

@@ -2,6 +2,7 @@
 #include "pages/commitment.h"
 
 #include <gtest/gtest.h>
+#include <sys/single_threaded.h>
 
 #include <algorithm>
 #include <atomic>
@@ -211,6 +212,7 @@ TEST_F(CommitmentTest, GrowthBelowThePeakKeepsWhatIsDirty) {
 }
 
 TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
+  const bool slabs_fill = std::exchange(page_heap.books.slabs_fill, true);
   const size_t touched = page_heap.books.touched.exchange(commitment::kProofOfGrowth - 1);
   EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
   EXPECT_FALSE(commitment::span_wants_huge_pages(page_heap.books, 4 * kMiB));
@@ -221,6 +223,31 @@ TEST_F(CommitmentTest, SmallHeapsGetNoHugePages) {
       commitment::span_wants_huge_pages(page_heap.books, 40 * 1024));  // would leave 24 KiB of its granule unused
   EXPECT_FALSE(commitment::span_wants_huge_pages(page_heap.books, page_heap.books.live + 2 * kMiB));
   page_heap.books.touched = touched;
+  page_heap.books.slabs_fill = slabs_fill;
+}
+
+// Another thread may begin with a slab for each class, most of them never filled.
+TEST_F(CommitmentTest, WithSeveralThreadsMostOfAllMustBeTouched) {
+  Span* const live = span(640);  // 40 MiB
+  const char alone = std::exchange(__libc_single_threaded, 0);
+  const bool slabs_fill = std::exchange(page_heap.books.slabs_fill, true);
+  const size_t touched = page_heap.books.touched.exchange(page_heap.books.live / 3 * 2 - 1);
+  EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
+  __libc_single_threaded = 1;
+  EXPECT_TRUE(commitment::slabs_want_huge_pages(page_heap.books));
+  __libc_single_threaded = 0;
+  ++page_heap.books.touched;
+  EXPECT_TRUE(commitment::slabs_want_huge_pages(page_heap.books));
+  page_heap.books.touched = 12 * kMiB;
+  const size_t all = std::exchange(page_heap.books.live, 16 * kMiB);
+  EXPECT_TRUE(commitment::slabs_want_huge_pages(page_heap.books));  // 3/4 of a smaller heap
+  --page_heap.books.touched;
+  EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
+  page_heap.books.live = all;
+  page_heap.books.touched = touched;
+  page_heap.books.slabs_fill = slabs_fill;
+  __libc_single_threaded = alone;
+  page_heap.give_span(live);
 }
 
 TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
@@ -232,10 +259,12 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
     memset(block, 1, touched);
     return block;
   };
+  const bool slabs_fill = page_heap.books.slabs_fill;
   const size_t slabs_then = page_heap.books.slabs_then;
   page_heap.books.slabs_then = 0;  // slabs prove nothing: they have taken much, and used little of it
   const size_t touched = page_heap.books.touched_then;
   page_heap.books.touched_then = SIZE_MAX / 4;
+  page_heap.books.slabs_fill = false;
   const auto release = [](char* block) { free_span(as_span(block_or_die(block))); };
   const auto freed = [&](size_t touched) { release(fresh_span(touched)); };
   release(fresh_span(4 * kMiB));  // whatever was watched before
@@ -270,6 +299,7 @@ TEST_F(CommitmentTest, SpansThatAreFilledGetHugePages) {
   release(other);
   page_heap.books.slabs_then = slabs_then;
   page_heap.books.touched_then = touched;
+  page_heap.books.slabs_fill = slabs_fill;
 }
 
 // A huge page that ends may have put memory behind all of its 2 MiB: what is free there and was never used counts as
@@ -307,20 +337,37 @@ TEST_F(CommitmentTest, WhatIsFreeInAHugePageThatEndsIsDirty) {
 }
 
 TEST_F(CommitmentTest, SlabsThatStayEmptyGetNoHugePages) {
-  const size_t touched =
-      page_heap.books.touched.exchange(std::max(4 * commitment::kProofOfGrowth, 2 * page_heap.books.live));
+  Books& books = page_heap.books;
+  const bool slabs_fill = books.slabs_fill;
+  const size_t touched = books.touched.exchange(std::max(4 * commitment::kProofOfGrowth, 2 * books.live));
   Slab* slabs[64];
   for (Slab*& slab : slabs) slab = test::take_slab(0);
-  page_heap.books.slabs_then = page_heap.books.live - page_heap.books.spans;
-  page_heap.books.touched_then = page_heap.books.touched - page_heap.books.spans;
-  page_heap.books.slabs_then -= 64 * kGranule;  // as if none of these had needed fresh memory
-  EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
-  page_heap.books.touched += 47 * kGranule;
-  EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
-  page_heap.books.touched += kGranule;  // 3/4
-  EXPECT_TRUE(commitment::slabs_want_huge_pages(page_heap.books));
+  // As if so many of these had not needed fresh memory, and so much of them were filled.
+  const auto fill = [&](uint32_t taken, size_t used) {
+    books.slabs_then = books.live - books.spans - taken * kGranule;
+    books.touched_then = books.touched - books.spans - used;
+    commitment::look_at_growth(&books, false);
+    return commitment::slabs_want_huge_pages(books);
+  };
+  EXPECT_FALSE(fill(64, 48 * kGranule - 1));
+  EXPECT_TRUE(fill(64, 48 * kGranule));  // 3/4
+  EXPECT_TRUE(fill(15, 0));              // less than 1 MiB says nothing
+  EXPECT_FALSE(fill(16, 0));
+  EXPECT_FALSE(fill(15, 15 * kGranule));
+  // Another count begins when slabs need fresh memory, or with 4 MiB.
+  const size_t of_slabs = books.live - books.spans;
+  commitment::look_at_growth(&books, true);
+  EXPECT_EQ(books.slabs_then, of_slabs - 15 * kGranule);
+  EXPECT_TRUE(fill(63, 63 * kGranule));
+  EXPECT_EQ(books.slabs_then, of_slabs - 63 * kGranule);
+  commitment::look_at_growth(&books, true);
+  EXPECT_EQ(books.slabs_then, of_slabs);
+  EXPECT_EQ(books.touched_then, books.touched - books.spans);
+  EXPECT_TRUE(fill(64, 64 * kGranule));
+  EXPECT_EQ(books.slabs_then, of_slabs);
   for (Slab* slab : slabs) page_heap.give_slab(slab);
-  page_heap.books.touched = touched;
+  books.touched = touched;
+  books.slabs_fill = slabs_fill;
 }
 
 TEST_F(CommitmentTest, PurgeAllLeavesNothingDirty) {
