@@ -6,6 +6,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from annex_lab import break_even, compare, document, show
@@ -103,6 +104,7 @@ def compare_(
             names = [allocator]
     except document.Unusable as why:
         _fail(why)
+    show.machines(Console(), before, after)
     for name in names:
         show.changes(Console(), before, after, name)
     if agree is not None:
@@ -127,7 +129,8 @@ def break_even_(
     found = break_even.of_results(content, offload, yardstick, ghz, miss)
     if not found:
         _fail(document.Unusable(f"no program has latencies of both {offload} and {yardstick}: bench --latency"))
-    table = Table(box=box.SIMPLE_HEAD, caption="the paper's assumption: 268 cycles a call, so 1.25 misses")
+    caption = f"on {content['machine']['cpu']}; the paper's assumption: 268 cycles a call, so 1.25 misses"
+    table = Table(box=box.SIMPLE_HEAD, caption=escape(caption))
     for heading in ("program", "calls", "cycles more a call", "misses to save a call"):
         table.add_column(heading, justify="left" if heading == "program" else "right")
     for program, estimate in found.items():

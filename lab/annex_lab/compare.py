@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annex_lab import allocators, document, intervals, report, stats
+from annex_lab import allocators, document, intervals, machine, report, stats
 from annex_lab.document import Unusable
 from annex_lab.intervals import Mean
 
@@ -26,6 +26,7 @@ class Results:
     name: str
     samples: stats.Samples
     versions: dict[str, str]
+    cpu: str
     geomeans: dict[tuple[str, str, str, str], float]  # (group, allocator, against, metric) -> ratio
 
     def workloads(self) -> list[str]:
@@ -54,6 +55,7 @@ def load(path: Path) -> Results:
         path.name,
         stats.Samples(content["results"]),
         {name: what["version"] for name, what in content["allocators"].items()},
+        content["machine"]["cpu"],
         {(g["group"], g["allocator"], g["against"], g["metric"]): g["ratio"] for g in content["geomeans"]},
     )
 
@@ -64,6 +66,17 @@ def subjects(a: Results, b: Results) -> list[str]:
     if not common:
         raise Unusable(f"{a.name} and {b.name} have no allocator in common")
     return [name for name in common if allocators.is_ours(name)] or common
+
+
+def warning(a: Results, b: Results) -> str | None:
+    """Where the runs were on two makers' CPUs, on which the same code may be faster and slower than another."""
+    first, second = machine.maker(a.cpu), machine.maker(b.cpu)
+    if first is None or second is None or first == second:
+        return None
+    return (
+        f"Warning: A is of {first}'s CPU, B of {second}'s: a change may be the CPU's "
+        "(the same prefetch took 0.76 of the time on one maker's and 1.28 on another's)."
+    )
 
 
 def yardsticks(a: Results, b: Results, subject: str) -> list[str]:

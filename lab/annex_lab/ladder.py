@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from annex_lab import report, stats
+from annex_lab import machine, report, stats
 from annex_lab.allocators import LADDER
 from annex_lab.html import palette, svg, text
 
@@ -78,6 +78,8 @@ def as_markdown(document: dict, rungs: list[Rung]) -> str:
         "![the table's main columns as bars](ladder.svg)",
         "",
         f"Made by: `{document['options']['command']}`",
+        "",
+        f"Machine: {machine.in_words(document['machine'])}",
         "",
         f"Against {BASE}, round by round; in brackets the 95 % interval of the noise.",
         "",

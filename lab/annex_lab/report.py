@@ -1,6 +1,6 @@
 """A results document as Markdown: what a person reads, losses as plain as wins. The HTML page is in html/."""
 
-from annex_lab import stats
+from annex_lab import machine, stats
 from annex_lab.allocators import is_ours
 
 TITLES = {
@@ -70,15 +70,14 @@ class Report:
 
     def _heading(self) -> str:
         document = self.document
-        m, options = document["machine"], document["options"]
+        options = document["options"]
         lines = [
             "# Benchmark",
             "",
             f"Made by: `{options['command']}`",
             "",
-            f"- machine: {m['cpu']}, {m['cpus']} CPUs, {m['memory_gib']} GiB, Linux {m['kernel']}, {m['libc']}, "
-            f"transparent huge pages {m['transparent_hugepage']}",
-            f"- {document['date']}, {options['rounds']} rounds, {len(document['results'])} samples, of which "
+            f"- machine: {machine.in_words(document['machine'])}",
+            f"- {document['date']}, {rounds(document)} rounds, {len(document['results'])} samples, of which "
             f"{self.disturbed()} were disturbed by other processes to the last try",
         ]
         if options["cpus"]:
@@ -183,6 +182,15 @@ class Report:
             settings = " ".join(f"`{key}={value}`" for key, value in what["env"].items())
             lines.append(table_row([name, what["version"], what["flags"], settings, what["page_policy"]]))
         return "\n".join(lines)
+
+
+def rounds_done(document: dict) -> int:
+    return max((row["round"] + 1 for row in document["results"]), default=0)
+
+
+def rounds(document: dict) -> int:
+    """That were asked for, or came to be: --until."""
+    return max(document["options"]["rounds"], rounds_done(document))
 
 
 COUNTED = {

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from annex_lab import compare, stats
+from annex_lab import compare, machine, stats
 from annex_lab.bench import Listener
 from annex_lab.report import LEVEL, TABLED, TITLES, Report
 
@@ -127,7 +127,8 @@ def _table(columns: list[str]) -> Table:
 
 
 def tables(console: Console, report: Report) -> None:
-    """The geometric means by metric, and each program's CPU time and memory beside the others'."""
+    """The machine, the geometric means by metric, and each program's CPU time and memory beside the others'."""
+    console.print(machine.in_words(report.document["machine"]), markup=False, highlight=False, soft_wrap=True)
     for subject in report.subjects():
         bases = report.bases(subject)
         for metric in TABLED:
@@ -168,6 +169,13 @@ def _programs_table(report: Report, subject: str, most: int) -> Table:
         own_cells = [f"{cpu.median * 1000:.1f}", f"{cpu.spread * 100:.0f}", f"{peak.median / 1024:.1f}"]
         table.add_row(program, *own_cells, *cells)
     return table
+
+
+def machines(console: Console, a: compare.Results, b: compare.Results) -> None:
+    """On which CPUs two runs were, and whether these can be compared."""
+    console.print(f"A: {a.name}, {a.cpu}; B: {b.name}, {b.cpu}", markup=False, highlight=False, soft_wrap=True)
+    if said := compare.warning(a, b):
+        console.print(said, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def changes(console: Console, a: compare.Results, b: compare.Results, subject: str) -> None:

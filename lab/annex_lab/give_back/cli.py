@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from annex_lab import allocators as known
-from annex_lab import native, show
+from annex_lab import machine, native, show
 from annex_lab.allocators import Allocator
 from annex_lab.document import Unusable, without_paths
 from annex_lab.give_back import bursts, day, page, results, runs, table
@@ -183,13 +183,7 @@ def give_back(
 def _report(document: dict, json_file: Path | None, picture: Path | None, to: Path | None) -> None:
     """The files that were asked for, and the tables."""
     out = Console(width=max(170, console.width))
-    machine = document["machine"]
-    out.print(
-        f"{machine['cpu']}, {machine['cpus']} CPUs, {machine['memory_gib']} GiB, Linux {machine['kernel']}, "
-        f"{machine['libc']}, transparent huge pages {machine['transparent_hugepage']}",
-        markup=False,
-        highlight=False,
-    )
+    out.print(machine.in_words(document["machine"]), markup=False, highlight=False)
     for name, one in document["allocators"].items():
         settings = "".join(f", {variable}={value}" for variable, value in one["env"].items())
         out.print(f"{name}: {one['version']}{settings}", markup=False, highlight=False)

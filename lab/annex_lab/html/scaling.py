@@ -74,6 +74,8 @@ def write(data: Data, path: Path) -> bool:
     lines = math.ceil((len(found) + 1) / columns)  # one place is the legend's
     with svg.settings():
         figure = Figure(figsize=(4.2 * columns, 3.3 * lines), layout="constrained", facecolor="white")
+        machine = data.document["machine"]
+        figure.suptitle(f"{machine['cpu']}, {machine['cpus']} CPUs", fontsize=8, parse_math=False)
         places = figure.subplots(lines, columns, squeeze=False).flat
         for axes, (workload, rows) in zip(places, found.items(), strict=False):
             _draw(axes, data, rows, palette.ON_PAPER)
