@@ -7,6 +7,7 @@
 - In a round of a program the allocators take turns (A B C, B C A, ...).
 - Before each run the memory it will need is touched and released by another process (see native/toucher.c).
 - A run during which other processes used CPU is disturbed, and is repeated.
+- With --until, more rounds follow those that were planned, until the intervals are narrow enough (see until.py).
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from annex_lab.journal import Journal, result_line
 from annex_lab.outcome import Outcome, Result
 from annex_lab.programs.model import Context, Program, Server
 from annex_lab.sample import RunFailed, Sample
+from annex_lab.until import Until
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,17 @@ class Plan:
     count: bool = False  # one run more of each under callgrind
     latency: bool = False  # and one that times every call
     fitting: bool = False  # solo on single-threaded programs alone
+    until: Until | None = None  # rounds go on after those above
 
     @property
     def runs_each(self) -> int:
         """Runs of each program: the reference; then for each allocator a warm-up, the rounds, and what is optional."""
-        return 1 + len(self.allocators) * self.runs_under_each
+        return 1 + len(self.allocators) * self.runs_under_each + self.open_end
+
+    @property
+    def open_end(self) -> int:
+        """One run stands for the rounds that nobody can count beforehand, until there are no more."""
+        return int(self.until is not None)
 
     @property
     def runs_under_each(self) -> int:
@@ -57,6 +65,9 @@ class Listener:
 
     def done(self, program: str, runs: int = 1) -> None:
         """So many runs of the program are behind us (or were dropped)."""
+
+    def more(self, program: str, runs: int) -> None:
+        """So many runs of the program come in addition."""
 
     def say(self, text: str) -> None:
         """Something a person should know."""
@@ -132,8 +143,19 @@ def _without(allocators: list[Allocator], one: Allocator) -> list[Allocator]:
 class Bench:
     """Measures a plan; what a journal already has is not measured again."""
 
-    def __init__(self, plan: Plan, context: Context, listener: Listener, journal: Journal, resume: bool = False):
+    def __init__(
+        self,
+        plan: Plan,
+        context: Context,
+        listener: Listener,
+        journal: Journal,
+        resume: bool = False,
+        half_width: Callable[[Outcome], float | None] = lambda _outcome: None,
+    ):
+        """`half_width`: of the widest interval so far, for plan.until; None where there is none to wait for."""
         self.plan, self.context, self.listener, self.journal = plan, context, listener, journal
+        self.half_width = half_width
+        self.rounds = plan.rounds  # with plan.until, those to be measured as far as we know
         self.outcome = Outcome()
         if resume and journal.exists():
             self.outcome = journal.outcome()
@@ -148,7 +170,7 @@ class Bench:
         try:
             with private_copies(self.plan.allocators) as allocators:
                 underway = [one for program in self.plan.programs if (one := self._begin(program, allocators))]
-                for round_ in range(self.plan.rounds):
+                for round_ in self._rounds(underway):
                     quiet.wait_until_quiet(self.patience.wait_s)
                     for one in underway:
                         self._round(one, round_)
@@ -161,6 +183,29 @@ class Bench:
         finally:
             shutil.rmtree(self.context.scratch, ignore_errors=True)
         return self.outcome
+
+    def _rounds(self, underway: list[Underway]) -> Iterator[int]:
+        """By number: those planned, those that an interrupted run had begun, then one more as long as it needs one."""
+        yield from range(self.plan.rounds)
+        begun = self.outcome.rounds
+        while self.rounds < begun or self._wants_more():
+            self.rounds += 1
+            for one in underway:
+                self.listener.more(one.program.name, len(one.well))
+            yield self.rounds - 1
+        if self.plan.until:
+            for one in underway:
+                self.listener.done(one.program.name, self.plan.open_end)
+
+    def _wants_more(self) -> bool:
+        until = self.plan.until
+        if until is None or self.rounds >= until.at_most_rounds:
+            return False
+        half_width = self.half_width(self.outcome)
+        if half_width is None or half_width <= until.half_width:
+            return False
+        self.listener.say(f"after {self.rounds} rounds the widest interval is ±{100 * half_width:.3g} %: one more")
+        return True
 
     def _learn(self, what: str, entry: dict) -> None:
         getattr(self.outcome, what).append(entry)
@@ -176,9 +221,10 @@ class Bench:
         return all(known.failed(name, a.name) or not self._ahead(program, a) for a in allocators)
 
     def _ahead(self, program: Program, allocator: Allocator) -> list[str | int]:
-        """What is still to be measured: rounds by number, "count", "latency"."""
+        """What is still to be measured: rounds by number, "count", "latency"; "until": nobody knows how many rounds."""
         name, known = program.name, self.outcome
         ahead: list[str | int] = [r for r in range(self.plan.rounds) if not known.has(name, allocator.name, r)]
+        ahead += ["until"] if self.plan.until else []
         for wanted, what, rows in (
             (self.plan.count, "count", known.counts),
             (self.plan.latency, "latency", known.latencies),
@@ -225,7 +271,7 @@ class Bench:
                 except RunFailed as why:
                     self._fail(program, allocator, str(why))
                     waiting, one.well = _without(waiting, allocator), _without(one.well, allocator)
-                    self.listener.done(program.name, self.plan.runs_under_each - 1 - round_)
+                    self.listener.done(program.name, self.rounds - round_ + self.plan.count + self.plan.latency)
             if not any(best_of(attempts[allocator.name]).disturbed for allocator in waiting):
                 break
         for allocator in waiting:
@@ -278,7 +324,7 @@ class Bench:
         except RunFailed as why:
             self._learn("failures", {"workload": program.name, "allocator": "glibc", "why": f"reference: {why}"})
             self.listener.say(f"{program.name} is left out: it fails under glibc: {why}")
-            self.listener.done(program.name, 1 + len(allocators) * self.plan.runs_under_each)
+            self.listener.done(program.name, 1 + len(allocators) * self.plan.runs_under_each + self.plan.open_end)
             return None
         if not compared:
             self.listener.say(f"{program.name}: its output varies from run to run, and is not compared")

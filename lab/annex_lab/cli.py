@@ -15,11 +15,12 @@ from rich.console import Console
 from rich.table import Table
 
 from annex_lab import allocators as known
-from annex_lab import cli_results, document, native, paths, programs, show
+from annex_lab import cli_results, document, native, paths, programs, show, until
 from annex_lab.attacks import cli as attacks_cli
 from annex_lab.bench import Bench, Plan
 from annex_lab.give_back import cli as give_back_cli
 from annex_lab.journal import Journal
+from annex_lab.outcome import Outcome
 from annex_lab.programs import inputs, own
 from annex_lab.programs.model import Context, Program
 from annex_lab.report import Report
@@ -113,12 +114,16 @@ def _each_with(counts: list[int], chosen: list[Program]) -> list[Program]:
     return [program for programs_ in repeated for program in programs_]
 
 
+def _end(plan: Plan) -> list[float | int]:
+    return [plan.until.half_width, plan.until.at_most_rounds] if plan.until else []
+
+
 def _journal(plan: Plan, context: Context) -> Journal:
     """Named by all that the figures depend on."""
     what = {
         "programs": [[program.name, program.what] for program in plan.programs],
         "allocators": [[allocator.name, allocator.version, allocator.env] for allocator in plan.allocators],
-        "plan": [plan.rounds, plan.retries, plan.count, plan.latency, plan.fitting],
+        "plan": [plan.rounds, plan.retries, plan.count, plan.latency, plan.fitting, *_end(plan)],
         "context": [context.scale, context.threads, context.cpus],
     }
     return Journal(paths.BENCH / "journals", what)
@@ -140,6 +145,17 @@ def bench(
     workloads: Annotated[str, typer.Option(help="x,y: only these programs, of whatever suite")] = "",
     rounds: Annotated[
         int | None, typer.Option(min=1, help="samples of each program under each allocator [default: 5, quick: 30]")
+    ] = None,
+    until_: Annotated[
+        float | None,
+        typer.Option(
+            "--until",
+            metavar="RATIO",
+            help="0.02: after these rounds more, until the geometric means of CPU time are known within 2 %",
+        ),
+    ] = None,
+    at_most_rounds: Annotated[
+        int | None, typer.Option(help=f"where --until ends at the latest [default: {until.MOST_ROUNDS}]")
     ] = None,
     scale: Annotated[
         float | None, typer.Option(min=0.001, help="multiplies the work of every program [default: 1, quick: 0.05]")
@@ -172,10 +188,18 @@ def bench(
     counts, bound = _thread_counts(threads), _cpus(cpus)
     chosen = _each_with(counts, _programs(suite, _split(workloads), command or [], stdin))
     of_suite = not (workloads or command)
+    if rounds is None:
+        rounds = DEFAULT_ROUNDS.get(suite, 5) if of_suite else 5
+    try:
+        end = until.of_options(until_, at_most_rounds, rounds)
+    except until.Wrong as why:
+        _fail_early(why)
     default = DEFAULT_ALLOCATORS.get(suite, ["ours", "peers"]) if of_suite else ["ours", "core"]
     names = known.expand(_split(allocators) or default)
     known.build_missing(names)
     found, absent = _find(names, strict=bool(allocators))
+    if end and len(found) < 2:
+        _fail_early(until.Wrong(f"--until compares allocators: there is only {found[0].name}"))
     try:
         native.runner(), native.toucher()
         workload_folder = native.workloads()
@@ -183,18 +207,21 @@ def bench(
         _fail_early(why)
 
     scratch = Path(tempfile.mkdtemp(prefix="annex-lab-")) / "run"
-    if rounds is None:
-        rounds = DEFAULT_ROUNDS.get(suite, 5) if of_suite else 5
     if scale is None:
         scale = DEFAULT_SCALE.get(suite, 1.0) if of_suite else 1.0
     context = Context(inputs.folder(paths.DATA), scratch, workload_folder, scale, counts[0], limit, bound)
-    plan = Plan(chosen, found, rounds, retries, patience, count, latency, fitting=not allocators)
+    plan = Plan(chosen, found, rounds, retries, patience, count, latency, fitting=not allocators, until=end)
     journal = _journal(plan, context)
     if resume and not journal.exists():
         console.print("Nothing of this run was interrupted: it starts from the beginning.")
     listener = show.listener(console, [program.name for program in chosen], plan.runs_each)
+
+    def half_width(outcome: Outcome) -> float | None:
+        widest = Report(document.so_far(outcome, chosen, found, context)).widest(until.METRIC)
+        return widest and widest.half_width
+
     with listener:
-        outcome = Bench(plan, context, listener, journal, resume).run()
+        outcome = Bench(plan, context, listener, journal, resume, half_width).run()
     options = {
         "command": document.without_paths(sys.argv[1:]),
         "suite": suite.value if of_suite else None,
@@ -203,6 +230,8 @@ def bench(
         "threads": counts,
         "cpus": list(bound) or None,
     }
+    if end:
+        options |= {"until": end.half_width, "at_most_rounds": end.at_most_rounds}
     results = document.of_run(outcome, chosen, found, absent, context, options)
     scratch.parent.rmdir()
     cli_results.write(results, json_file, markdown_file, report)

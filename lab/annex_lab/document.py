@@ -14,7 +14,7 @@ from pathlib import Path
 from annex_lab import allocators as known
 from annex_lab import machine, stats
 from annex_lab.allocators import Allocator
-from annex_lab.bench import Outcome
+from annex_lab.outcome import Outcome
 from annex_lab.programs.model import Context, Program
 
 FORMAT = 2
@@ -47,16 +47,7 @@ def of_run(
             }
             for allocator in allocators
         },
-        "programs": {
-            program.name: {
-                "suite": program.suite,
-                "kind": program.kind,
-                "what": program.what,
-                "command": program.command(context),
-                "glibc_peak_rss_kib": outcome.glibc_peak_kib.get(program.name),
-            }
-            for program in programs
-        },
+        "programs": _programs(outcome, programs, context),
         "results": [_result(result) for result in outcome.results],
         "failures": outcome.failures,
         "skipped": outcome.skipped,
@@ -67,6 +58,30 @@ def of_run(
         if found := getattr(outcome, optional):
             document[optional] = found
     return summarized(document)
+
+
+def so_far(outcome: Outcome, programs: list[Program], allocators: list[Allocator], context: Context) -> dict:
+    """Of a run that goes on: what its geometric means are made of, and these."""
+    return summarized(
+        {
+            "allocators": {allocator.name: {} for allocator in allocators},
+            "programs": _programs(outcome, programs, context),
+            "results": [_result(result) for result in outcome.results],
+        }
+    )
+
+
+def _programs(outcome: Outcome, programs: list[Program], context: Context) -> dict[str, dict]:
+    return {
+        program.name: {
+            "suite": program.suite,
+            "kind": program.kind,
+            "what": program.what,
+            "command": program.command(context),
+            "glibc_peak_rss_kib": outcome.glibc_peak_kib.get(program.name),
+        }
+        for program in programs
+    }
 
 
 def _result(result) -> dict:
@@ -100,6 +115,7 @@ def summarized(document: dict) -> dict:
 
 
 WRITTEN = ("--json", "--markdown", "--report")
+OF_ONE_RUN = ("until", "at_most_rounds")  # options that say nothing of several runs together
 
 
 def without_paths(arguments: list[str]) -> str:
@@ -154,9 +170,10 @@ def merged(documents: dict[str, dict], made_by: str = "") -> dict:
             if program in owner:
                 raise Unusable(f"{program} is in {owner[program]} and in {name}: each program in one run alone")
             owner[program] = name
+    options = {name: value for name, value in first["options"].items() if name not in OF_ONE_RUN}
     together = {
         **first,
-        "options": {**first["options"], "command": made_by or " ; ".join(_commands(documents))},
+        "options": {**options, "command": made_by or " ; ".join(_commands(documents))},
         "date": max(document["date"] for document in documents.values()),
         "programs": {name: what for document in documents.values() for name, what in document["programs"].items()},
         "interrupted": any(document["interrupted"] for document in documents.values()),

@@ -29,6 +29,11 @@ class Outcome:
     glibc_peak_kib: dict[str, int] = field(default_factory=dict)
     interrupted: bool = False
 
+    @property
+    def rounds(self) -> int:
+        """That were begun."""
+        return max((result.round + 1 for result in self.results), default=0)
+
     def has(self, workload: str, allocator: str, round_: int) -> bool:
         return any((r.workload, r.allocator, r.round) == (workload, allocator, round_) for r in self.results)
 

@@ -50,6 +50,18 @@ class Report:
     def geomean(self, group: str, allocator: str, against: str, metric: str) -> stats.Geomean | None:
         return self._geomeans.get((group, allocator, against, metric))
 
+    def widest(self, *metrics: str) -> stats.Geomean | None:
+        """Of the geometric means that the tables show, the one that is known least well; None where none is bounded."""
+        shown = [
+            self.geomean(group, subject, base, metric)
+            for subject in self.subjects()
+            for base in self.bases(subject)
+            for group in self.groups()
+            for metric in metrics
+        ]
+        bounded = [one for one in shown if one and one.half_width is not None]
+        return max(bounded, key=lambda one: one.half_width, default=None)
+
     def nothing(self, program: str, allocator: str) -> str:
         """What stands where there is no figure."""
         failed = any((f["workload"], f["allocator"]) == (program, allocator) for f in self.document["failures"])

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from annex_lab import compare, machine, stats
+from annex_lab import compare, machine, stats, until
 from annex_lab.bench import Listener
-from annex_lab.report import LEVEL, TABLED, TITLES, Report
+from annex_lab.report import LEVEL, TABLED, TITLES, Report, rounds_done
 
 UNKNOWN_S = 1.0  # what a run is taken to last until the first one is over
 MOST_COLUMNS = 9  # of other allocators beside each program
@@ -35,6 +35,9 @@ class Ledger:
     def done(self, program: str, runs: int) -> None:
         self.runs_left[program] -= runs
         self.behind += runs * self.cost[program]
+
+    def more(self, program: str, runs: int) -> None:
+        self.runs_left[program] += runs
 
 
 def watched(console: Console, work: Iterator[str], total: int, heading: str = "") -> None:
@@ -84,6 +87,10 @@ class Bar(Listener):
         self.ledger.done(program, runs)
         self._update()
 
+    def more(self, program: str, runs: int) -> None:
+        self.ledger.more(program, runs)
+        self._update()
+
     def say(self, text: str) -> None:
         self.progress.console.print(text, style="yellow", markup=False, soft_wrap=True)
 
@@ -110,6 +117,9 @@ class Lines(Listener):
         if self.ledger.runs_left[program] == 0:
             pace = (time.monotonic() - self.start) / self.ledger.behind
             self.say(f"{program}: done, about {self.ledger.ahead * pace / 60:.0f} min left")
+
+    def more(self, program: str, runs: int) -> None:
+        self.ledger.more(program, runs)
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False, soft_wrap=True)
@@ -146,6 +156,34 @@ def tables(console: Console, report: Report) -> None:
     console.print("Grey: no difference beyond the noise.", style="dim")
     if report.disturbed():
         console.print(f"{report.disturbed()} of {len(report.document['results'])} samples were disturbed by others.")
+    if said := _precision(report):
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+
+
+def _precision(report: Report) -> str | None:
+    """How wide the widest interval of a group is, with --until."""
+    options = report.document["options"]
+    if options.get("until") is not None:
+        return _until(report, options["until"], options["at_most_rounds"])
+    return None
+
+
+def _until(report: Report, half_width: float, at_most_rounds: int) -> str:
+    widest = report.widest(until.METRIC)
+    if widest is None:
+        return "--until: no geometric mean of CPU time has an interval."
+    said = f"After {rounds_done(report.document)} rounds the widest interval of a group is {_width(widest)}"
+    asked = f"the {100 * half_width:g} % of --until"
+    if widest.half_width <= half_width:
+        return f"{said}: within {asked}."
+    if report.document["interrupted"]:
+        return f"{said}: interrupted before it came to {asked}."
+    return f"{said}: --at-most-rounds {at_most_rounds} ended it before it came to {asked}."
+
+
+def _width(one: stats.Geomean) -> str:
+    half_width = f"±{100 * one.half_width:.3g} %"
+    return f"{half_width} ({one.allocator} / {one.against}, {one.group}, {TITLES[one.metric]})"
 
 
 def _print(console: Console, title: str, table: Table) -> None:

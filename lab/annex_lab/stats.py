@@ -48,6 +48,11 @@ class Ratio:
     def within_noise(self) -> bool:
         return self.low is not None and self.high is not None and self.low <= 1 <= self.high
 
+    @property
+    def half_width(self) -> float | None:
+        """Of the interval, as a share of the ratio: 0.02 where it ends 2 % above; the inverse ratio has the same."""
+        return None if self.low is None or self.high is None else math.sqrt(self.high / self.low) - 1
+
 
 @dataclass(frozen=True)
 class Geomean(Ratio):

@@ -42,6 +42,12 @@ def test_geometric_mean():
     assert stats.geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
 
 
+def test_a_ratio_and_its_inverse_are_known_equally_well():
+    assert stats.Ratio(0.5, 0.5 / 1.1, 0.55).half_width == pytest.approx(0.1)
+    assert stats.Ratio(2.0, 1 / 0.55, 1.1 / 0.5).half_width == pytest.approx(0.1)
+    assert stats.Ratio(2.0, None, None).half_width is None
+
+
 def test_groups_by_suite_kind_and_size(document):
     groups = document["groups"]
     assert groups["all"] == ["tiny", "big", "pattern", "server"]

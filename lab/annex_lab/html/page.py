@@ -7,6 +7,7 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
+from annex_lab import report
 from annex_lab.allocators import is_ours
 from annex_lab.html import heat, palette, plots, scaling, text
 from annex_lab.html.shape import Data, clean
@@ -28,6 +29,7 @@ def render(document: dict) -> str:
     data = Data(document)
     return template.render(
         d=document,
+        rounds=report.rounds(document),
         data=data,
         css=Markup(css + palette.css()),
         script=Markup(script),
