@@ -15,6 +15,7 @@ from annex_lab.report import LEVEL, TABLED, TITLES, Report, rounds_done
 UNKNOWN_S = 1.0  # what a run is taken to last until the first one is over
 MOST_COLUMNS = 9  # of other allocators beside each program
 OVERHEAD_S = 0.25  # waiting for quiet, touching memory, reading the output
+WIDE = 0.02  # of an interval's half-width: above it, more rounds would show more
 
 
 class Ledger:
@@ -161,11 +162,14 @@ def tables(console: Console, report: Report) -> None:
 
 
 def _precision(report: Report) -> str | None:
-    """How wide the widest interval of a group is, with --until."""
+    """How wide the widest interval of a group is: with --until, or where that would help."""
     options = report.document["options"]
     if options.get("until") is not None:
         return _until(report, options["until"], options["at_most_rounds"])
-    return None
+    widest = report.widest("cpu_s", "score")
+    if widest is None or widest.half_width <= WIDE:
+        return None
+    return f"The widest interval of a group is {_width(widest)}: bench --until RATIO narrows it with more rounds."
 
 
 def _until(report: Report, half_width: float, at_most_rounds: int) -> str:

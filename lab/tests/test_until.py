@@ -257,6 +257,18 @@ def test_the_widest_interval_is_of_what_the_tables_show():
     assert Report(content).widest("cpu_s") is None
 
 
+def test_intervals_that_more_rounds_would_narrow_are_said():
+    (hint,) = [line for line in shown(measured(NOISE)) if "--until" in line]
+    assert hint == shown(measured(NOISE))[-1]
+    width = Report(measured(NOISE)).widest("cpu_s", "score").half_width
+    assert width > 0.02 and f"±{100 * width:.3g} % (annex / glibc, all, " in hint
+
+
+@pytest.mark.parametrize("noise", [(0.999, 1.0, 1.001), (0.9, 1.1)])
+def test_narrow_intervals_and_none_at_all_are_not_said(noise):
+    assert not any("--until" in line for line in shown(measured(noise)))
+
+
 def test_the_end_says_how_wide_it_is_and_whether_it_got_there():
     width = f"±{100 * Report(measured(NOISE)).widest('cpu_s').half_width:.3g} % (annex / glibc, all, CPU time)"
     said = f"After 3 rounds the widest interval of a group is {width}: "
