@@ -33,8 +33,9 @@ void* take_at_hand(ThreadHeap* heap, SizeClass c) {
   return unmarked(block);
 }
 
-// The thread's first block, or one of a thread that can't have a heap of its own: from one of the pool.
-[[gnu::cold, gnu::noinline]] void* allocate_without_heap(SizeClass c) {
+// The thread's first block (not cold: each process has one); or one of a thread that can't have a heap of its own, from
+// one of the pool.
+[[gnu::noinline]] void* allocate_without_heap(SizeClass c) {
   if (start_thread()) {
     const OwnHeap self;
     return allocate_from(self.get(), c);
