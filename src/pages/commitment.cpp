@@ -17,7 +17,8 @@ constexpr size_t kLeastSlack = kMiB / 4;
 // So much taken by slabs says something; and so much is enough, also where it is spans that need fresh memory.
 constexpr ptrdiff_t kSample = kMiB;
 constexpr ptrdiff_t kLongSample = 4 * kMiB;
-constexpr size_t kLarge = 16 * kMiB;  // heaps of several threads
+constexpr size_t kLargeAlone = 4 * kMiB;  // a heap of one thread, touched
+constexpr size_t kLarge = 16 * kMiB;      // of several
 
 size_t touched(const Books& books) { return books.touched.load(std::memory_order_relaxed); }
 
@@ -32,12 +33,15 @@ ptrdiff_t touched_by_slabs(const Books& books) {
   return static_cast<ptrdiff_t>(touched(books) - books.spans - books.touched_then);
 }
 
-// With one thread what it takes next is like what it took last. Another may begin at any time, with a slab for each
-// class that it uses, most of them never filled: so with several, what all have taken counts as well.
+// A large heap of one thread goes on as it did of late. Another thread may begin at any time, with a slab for each
+// class that it uses, most of them never filled: so with several, what all have taken counts as well; and in a small
+// heap, where a part of a huge page is much.
 bool proved_to_grow(const Books& books) {
   const size_t all = touched(books);
   if (all < kProofOfGrowth || !books.slabs_fill) return false;
-  return __libc_single_threaded || all >= (all < kLarge ? books.live / 4 * 3 : books.live / 3 * 2);
+  const bool alone = __libc_single_threaded != 0;
+  if (all < (alone ? kLargeAlone : kLarge)) return all >= books.live / 4 * 3;
+  return alone || all >= books.live / 3 * 2;
 }
 
 bool spans_are_filled(const Books& books) { return books.filled && touched(books) >= kProofOfGrowth; }

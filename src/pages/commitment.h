@@ -12,8 +12,8 @@
 //   commit step     = clamp(committed / 4, 1 MiB, 64 MiB), at least what is asked for   (address space, not memory);
 //                   1 MiB where addresses are scarce: the rest is the program's to map
 //   proved to grow  : touched >= 2 MiB, and 3/4 are touched of what slabs took since they last needed fresh memory, or
-//                   of the last 4 MiB of it; less than 1 MiB says nothing: then as it was found before. With several
-//                   threads also touched >= 3/4 of live, or 2/3 from 16 MiB on
+//                   of the last 4 MiB of it; less than 1 MiB says nothing: then as it was found before. And touched >=
+//                   3/4 of live; with one thread no more from 4 MiB touched on, with several 2/3 from 16 MiB on
 //   filled          the last span of 2 MiB or more, of fresh memory, that was looked at had been written all over: none
 //                   of 16 pages, spread over it, was all zeros; or while it is in use, began with a zero
 //   huge pages      once the heap has proved to grow: for the fresh 2 MiB in which slabs are made, and for fresh spans

@@ -243,6 +243,10 @@ TEST_F(CommitmentTest, WithSeveralThreadsMostOfAllMustBeTouched) {
   EXPECT_TRUE(commitment::slabs_want_huge_pages(page_heap.books));  // 3/4 of a smaller heap
   --page_heap.books.touched;
   EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
+  __libc_single_threaded = 1;
+  EXPECT_TRUE(commitment::slabs_want_huge_pages(page_heap.books));
+  page_heap.books.touched = 4 * kMiB - 1;
+  EXPECT_FALSE(commitment::slabs_want_huge_pages(page_heap.books));
   page_heap.books.live = all;
   page_heap.books.touched = touched;
   page_heap.books.slabs_fill = slabs_fill;
