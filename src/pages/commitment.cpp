@@ -25,14 +25,6 @@ size_t touched(const Books& books) { return books.touched.load(std::memory_order
 // What may be dirty although the heap grows.
 size_t slack(const Books& books) { return std::max(kLeastSlack, touched(books) / 8); }
 
-// What slabs have taken since the count began, and how much of it is touched.
-ptrdiff_t taken_by_slabs(const Books& books) {
-  return static_cast<ptrdiff_t>(books.live - books.spans - books.slabs_then);
-}
-ptrdiff_t touched_by_slabs(const Books& books) {
-  return static_cast<ptrdiff_t>(touched(books) - books.spans - books.touched_then);
-}
-
 // A large heap of one thread goes on as it did of late. Another thread may begin at any time, with a slab for each
 // class that it uses, most of them never filled: so with several, what all have taken counts as well; and in a small
 // heap, where a part of a huge page is much.
@@ -49,13 +41,18 @@ bool spans_are_filled(const Books& books) { return books.filled && touched(books
 }  // namespace
 
 void look_at_growth(Books* books, bool for_slab) {
-  const ptrdiff_t taken = taken_by_slabs(*books);
-  const bool first = books->slabs_then == 0;
-  if (!first && taken >= 0 && taken < kSample) return;
-  if (taken >= 0) books->slabs_fill = touched_by_slabs(*books) >= taken / 4 * 3;
-  if (taken >= 0 && taken < kLongSample && !for_slab) return;
-  books->slabs_then = books->live - books->spans;
-  books->touched_then = touched(*books) - books->spans;
+  const size_t of_slabs = books->live - books->spans;
+  const size_t touched_of_slabs = touched(*books) - books->spans;
+  const auto taken = static_cast<ptrdiff_t>(of_slabs - books->slabs_then);
+  const auto filled = static_cast<ptrdiff_t>(touched_of_slabs - books->touched_then);
+  if (taken >= 0) {
+    const bool first = books->slabs_then == 0;
+    if (taken < kSample && !first) return;
+    books->slabs_fill = filled >= taken / 4 * 3;
+    if (taken < kLongSample && !for_slab) return;
+  }
+  books->slabs_then = of_slabs;
+  books->touched_then = touched_of_slabs;
 }
 
 size_t step(const Books& books, size_t committed) {
