@@ -58,9 +58,9 @@ struct Slab : Granule {
   };
 
   alignas(64) Block* free;  // blocks of the slab freed since the heap last took the list; flavours with linked lists
-  // Blocks in use; written by the heap's holder alone, also while the heap is taken. With linked lists, cut in two so
-  // that free() needs one countdown to see all events:
-  // used = used_after + countdown.
+  // Blocks in use; written by the heap's holder alone, also while the heap is taken; and where all blocks have come
+  // back and nobody else has the slab, by who reaps it (remote/inbox.h). With linked lists, cut in two so that free()
+  // needs one countdown to see all events: used = used_after + countdown.
   //   full slab:   the countdown ends when a fair share is free again; then the slab becomes partial
   //   otherwise:   used_after = 0, and the countdown ends when the slab is empty
   //   empty slab:  used_after = -1 and countdown = 1, so that one free too many is an event as well (16 bits in all)

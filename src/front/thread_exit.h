@@ -1,4 +1,4 @@
-// When a thread ends, what a front end has given it goes back: a heap (thread_heap.cpp), a client (offload.cpp).
+// When a thread ends, what a front end has given it goes back: a heap (thread_heap.cpp), a client (thread_client.cpp).
 //
 // A pthread key tells of it. It is made when the first thread needs it, with no lock held: others may stand before the
 // call, and allocate in it. Where the program has used all keys up, the next thread that needs it tries again.
