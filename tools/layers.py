@@ -38,7 +38,7 @@ TREES = (
             ("observe",),
             ("annex",),
             ("front",),
-            ("remote", "support", "harden", "sample"),
+            ("remote", "support", "harden", "sample", "profile"),
             ("core",),
             ("pages",),
             ("os",),

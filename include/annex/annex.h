@@ -80,6 +80,28 @@ size_t annex_stats_json(char* buffer, size_t size);
  * As malloc_trim(0), which says only whether there were any. */
 size_t annex_purge(void);
 
+/* A heap profile: which call stacks allocate, what of that is still in use, and what keeps pages resident. It is made
+ * of samples of the blocks that are allocated while it is on, so that it costs little whatever the program does; what
+ * it says of a site is right in the mean, and within some 1/sqrt(samples of it). ANNEX_PROFILE and `annex profile`
+ * need none of these calls. docs/profiling.md says how to read one.
+ *
+ * annex_profile_start begins one, or changes the rate of one that is on: `rate` is the mean number of bytes of blocks
+ * between two samples, 0 for ANNEX_PROFILE_RATE (512 KiB). It loads the unwinder, which allocates. The result is 0, or
+ * -1 and errno ENOTSUP where there is no unwinder. annex_profile_stop ends the taking of samples; those that there are
+ * stay, and are still seen to be freed. Not in a constructor of the library's own dependencies.
+ *
+ * annex_profile_write writes what is known by now to a file, which `annex profile show` and `annex profile convert`
+ * read; each %p in the path is replaced by the process's number. The result is 0, or -1 and errno. */
+int annex_profile_start(size_t rate);
+void annex_profile_stop(void);
+int annex_profile_write(const char* path);
+
+/* What the calling thread allocates from now on has that label in the profile, such as ("tenant", "42"); a value of
+ * NULL takes the label of that key away. Both texts are copied, once for each set of labels that there ever is: for
+ * values that are few. The result is 0, or -1 and errno: EINVAL where key is NULL or empty, ENOMEM where memory is
+ * exhausted or the thread has 16 labels. */
+int annex_profile_label(const char* key, const char* value);
+
 /* 1 where the address lies in a range that Annex keeps blocks in, else 0. 0 says that a pointer is none of Annex's; 1
  * does not say that it is valid: the memory there may be free, or unreadable. */
 int annex_owns(const void* address);

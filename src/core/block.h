@@ -54,6 +54,8 @@ inline Pointee pointee_of(const void* address) {
 
 // For a pointer to a block, in use or free: the program ends with one line where it is none.
 inline Granule* block_or_die(const void* address) {
+  if (Slab* const slab = find_block_fast(address)) [[likely]]
+    return slab;
   const auto [head, problem] = pointee_of(address);
   if (problem != nullptr) [[unlikely]]
     die(problem, address, head);

@@ -37,7 +37,30 @@ Block* Heap::refill(SizeClass c) {
   ++refills;
   Slab* slab = life_.choose(c, [this](SizeClass of) { return new_slab(of); });
   if (slab == nullptr) return nullptr;
-  return slab->free != nullptr ? take_list(slab) : carve(slab);
+  const uint32_t used = used_of(slab);
+  Block* const list = slab->free != nullptr ? take_list(slab) : carve(slab);
+  if (samples()) [[unlikely]]
+    cut_at_sample(slab, list, used_of(slab) - used);
+  return list;
+}
+
+// The list of so many blocks of the slab, the first of which is handed out next, ends before the next sample; what is
+// behind goes back to the slab.
+[[gnu::cold]] void Heap::cut_at_sample(Slab* slab, Block* list, uint32_t count) {
+  if (points == nullptr) points = SamplePoints::make();
+  if (points == nullptr) return;
+  points->follow(sample_rate.load(std::memory_order_relaxed));
+  if (points->hand_out(slab->size_class, list)) slab->sampled = true;
+  uint32_t& until = points->until[slab->size_class];
+  const uint32_t left = count - 1;
+  const uint32_t kept = std::min(left, until);
+  until -= kept;
+  if (kept == left) return;
+  Block* last = list;
+  for (uint32_t i = 0; i < kept; ++i) last = next_of(last);
+  slab->free = next_of(last);
+  set_next(last, nullptr);
+  set_used(slab, used_of(slab) - (left - kept));
 }
 
 // How many clean runs a heap of so many granules takes at a time beside the one that it needs: a share of what it has,
@@ -132,6 +155,7 @@ Block* link_by_chance(uint64_t key, char* first, size_t size, uint32_t count, bo
 Block* Heap::carve(Slab* slab) {
   if (slab->in_holes > 0) [[unlikely]] {
     forget_walks(slab);
+    end_freed_samples(slab);  // before what says that they are free is gone
     const Blocks blocks = fill_hole(slab);
     return link(slab, blocks.first, blocks.count, false);
   }
@@ -362,6 +386,7 @@ void Heap::flush() {
       set_next(block, slab->free);
       slab->free = block;
       --used;
+      if (points != nullptr) ++points->until[c];  // it is handed out another time
     }
     set_used(slab, used);
     life_.leave_current(c, used);

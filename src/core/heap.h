@@ -31,6 +31,7 @@
 #include "core/holes.h"
 #include "core/list_order.h"
 #include "core/run_cache.h"
+#include "core/sample_points.h"
 #include "core/slab_life.h"
 #include "core/slab_record.h"
 #include "core/touched_bytes.h"
@@ -67,7 +68,7 @@ class Heap {
   // nullptr where that is nothing, or there is more to do.
   Block* take_freed(SizeClass c) {
     Slab* slab = life_.current(c);
-    if (slab == nullptr || slab->free == nullptr || tidies_next()) return nullptr;
+    if (slab == nullptr || slab->free == nullptr || tidies_next() || samples()) return nullptr;
     ++refills;
     return take_list(slab);
   }
@@ -106,6 +107,9 @@ class Heap {
 
   Counter refills;
 
+  // Where samples of a heap profile fall; nullptr before the heap's first.
+  SamplePoints* points = nullptr;
+
  private:
   // How often it is seen whether a round of tidying is due, in refills.
   static constexpr uint64_t kRefillsToLook = 16;
@@ -118,6 +122,8 @@ class Heap {
 
   // The slab's freed blocks, all of them; from here on they count as used.
   static Block* take_list(Slab* slab) {
+    if (slab->sampled) [[unlikely]]
+      end_freed_samples(slab);
     Block* list = slab->free;
     slab->free = nullptr;
     if (wants_order(slab)) [[unlikely]]
@@ -127,6 +133,8 @@ class Heap {
   }
   // Whether the next refill is one that tidies.
   bool tidies_next() const { return in_round_ || (refills.value() + 1) % kRefillsToLook == 0; }
+  static bool samples() { return sample_rate.load(std::memory_order_relaxed) != 0; }
+  void cut_at_sample(Slab* slab, Block* list, uint32_t count);
   static bool note_free_of(Slab* slab, Which which, HeldBack held);
   template <class Make>
   size_t make_holes_in(Slab* slab, Make make);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 
+#include "core/sample_points.h"
 #include "os/pages.h"
 #include "os/random.h"
 #include "pages/chance.h"
@@ -33,6 +34,7 @@ void begin(Slab* slab, SizeClass c, uint16_t number, uint64_t chance, bool fresh
   slab->holes = 0;
   slab->in_holes = 0;
   slab->aside = false;
+  slab->sampled = false;
 }
 
 Slab* make(Granule* run, SizeClass c, Owner owner, bool clean) {
@@ -60,6 +62,7 @@ Slab* make_slab(SizeClass c, Owner owner, bool first, uint32_t more, Spares* spa
 Slab* make_slab_of(Granule* spare, SizeClass c, Owner owner) { return make(spare, c, owner, true); }
 
 void end_slab(Slab* slab) {
+  end_all_samples(slab);
   slab->countdown = slab->used_after = 0;
   slab->in_holes = 0;
   __atomic_store_n(&slab->holes, 0, __ATOMIC_RELAXED);

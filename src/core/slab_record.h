@@ -97,7 +97,8 @@ struct Slab : Granule {
     struct {
       uint16_t walked_with;
       uint16_t seen_with;
-      bool walks;  // while their owner sleeps: whether it is one that is walked
+      bool walks;    // while their owner sleeps: whether it is one that is walked
+      bool sampled;  // since it was made: whether one of its blocks was a sample (core/sample_points.h)
     };
   };
 };

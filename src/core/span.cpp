@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/free_block.h"
+#include "core/sample_points.h"
 #include "os/pages.h"
 #include "pages/arena.h"
 #include "pages/page_heap.h"
@@ -38,6 +39,7 @@ void* allocate_span(size_t bytes, size_t alignment, bool* zero) {
 }
 
 void free_span(Span* span) {
+  end_all_samples(span);
   page_heap.give_span(span);
   wake_purger();
 }
@@ -63,6 +65,7 @@ void* move_span(Span* from, size_t bytes) {
     free_span(to);
     return nullptr;
   }
+  end_all_samples(from);
   page_heap.give_clean_span(from, to);
   return start_of(to);
 }

@@ -7,10 +7,13 @@
 #include "entry/family.h"
 #include "entry/lifetime.h"
 #include "entry/visibility.h"
+#include "observe/profile_file.h"
 #include "observe/report.h"
 #include "observe/walk.h"
 #include "os/memory_tags.h"
+#include "os/options.h"
 #include "pages/arena.h"
+#include "profile/samples.h"
 #include "sample/sampled_blocks.h"
 
 #define ANNEX_STRING_(x) #x
@@ -62,6 +65,29 @@ ANNEX_EXPORT size_t annex_stats_json(char* buffer, size_t size) {
 }
 
 ANNEX_EXPORT size_t annex_purge(void) { return Front::give_back(); }
+
+ANNEX_EXPORT int annex_profile_start(size_t rate) {
+  if (observe::start_profile(rate != 0 ? rate : os::options.profile_rate)) return 0;
+  errno = ENOTSUP;
+  return -1;
+}
+ANNEX_EXPORT void annex_profile_stop(void) { profile::stop(); }
+ANNEX_EXPORT int annex_profile_write(const char* path) {
+  if (path == nullptr || *path == '\0') {
+    errno = EINVAL;
+    return -1;
+  }
+  return observe::write_profile_to(path, false) ? 0 : -1;
+}
+ANNEX_EXPORT int annex_profile_label(const char* key, const char* value) {
+  if (key == nullptr || *key == '\0') {
+    errno = EINVAL;
+    return -1;
+  }
+  if (Front::set_label(key, value)) return 0;
+  errno = ENOMEM;
+  return -1;
+}
 
 ANNEX_EXPORT int annex_owns(const void* address) {
   address = os::without_tag(address);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "front/front.h"
+#include "observe/profile_file.h"
 #include "observe/report.h"
 #include "os/call_stack.h"
 #include "os/fork.h"
@@ -54,6 +55,8 @@ void after_fork_in_child() {
   os::allow_helpers();
   if (os::options.backtrace) os::prepare_call_stacks();
   if (ready && os::options.sample != 0) sample::start();
+  if (ready && *os::options.profile != '\0' && !observe::start_profile(os::options.profile_rate))
+    os::warn("no profile: there is no unwinder, or no memory");
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (os::options.verbose) {
     char buffer[200];
@@ -65,6 +68,7 @@ void after_fork_in_child() {
 }
 
 [[gnu::destructor(101)]] void end() {
+  if (*os::options.profile != '\0') observe::write_profile_to(os::options.profile, true);
   if (os::options.stats != os::StatsFormat::kOff) observe::report_at_exit();
 #ifdef __SANITIZE_THREAD__
   os::NoHelpers joined;  // a thread that is not is a leak to ThreadSanitizer

@@ -34,6 +34,8 @@ struct Segregated {
   static void* move(Span* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back(bool holes = true);
   static front::HeapCounts count_heaps();
+  static SamplePoints** sample_points() { return nullptr; }  // there are no profiles
+  static bool is_free_block(const Slab*, const void*) { return false; }
   static void start() {}
   static void hold_locks_for_fork();
   static void after_fork_in_child() {}

@@ -1,8 +1,9 @@
-// The front end that this library is built with, and sampling and reclaiming before it. The build says which
-// (policy/policy.h).
+// The front end that this library is built with, and before it guarded samples, heap profiles and reclaiming. The build
+// says which (policy/policy.h).
 #pragma once
 
 #include "front/frontend.h"
+#include "front/profiled.h"
 #include "front/reclaiming.h"
 #include "front/sampled.h"
 #include "policy/policy.h"
@@ -10,7 +11,7 @@
 
 namespace annex {
 
-using Front = front::Reclaiming<front::Sampled<Policy::Front>>;
+using Front = front::Reclaiming<front::Profiled<front::Sampled<Policy::Front>>>;
 static_assert(front::Frontend<Front>);
 
 }  // namespace annex

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/sample_points.h"
+#include "core/slab_record.h"
 #include "pages/granule.h"
 
 namespace annex::front {
@@ -26,7 +28,7 @@ struct HeapCounts {
 };
 
 template <class F>
-concept Frontend = requires(size_t bytes, size_t alignment, void* block, Span* span) {
+concept Frontend = requires(size_t bytes, size_t alignment, void* block, Span* span, const Slab* slab) {
   // malloc; nullptr and errno ENOMEM where memory is exhausted. Inline but for the slow path, in whose place another
   // may be put: allocate<slow>.
   { F::allocate(bytes) } -> std::same_as<void*>;
@@ -42,6 +44,11 @@ concept Frontend = requires(size_t bytes, size_t alignment, void* block, Span* s
   // Everything free goes back to the system; bytes. Whether of slabs in use the pages do in which no block is: that
   // takes time for each block, and makes no room for what the system or a limit refuses.
   { F::give_back(true) } -> std::same_as<size_t>;
+  // Where the calling thread keeps where its next samples of a heap profile fall (which is nullptr before the first);
+  // nullptr where it has no heap. Whether a block of a slab is free, as of a moment ago; for whoever holds
+  // profile::lock.
+  { F::sample_points() } -> std::same_as<SamplePoints**>;
+  { F::is_free_block(slab, block) } -> std::same_as<bool>;
   // For statistics: first of all, since what is on its way is taken in.
   { F::count_heaps() } -> std::same_as<HeapCounts>;
   // When the library has been loaded; first of all, unless something was allocated before.

@@ -265,6 +265,10 @@ size_t Hardened::give_back(bool holes) {
   return Shared::give_back(holes);
 }
 
+[[gnu::cold]] bool Hardened::is_free_block(const Slab* slab, const void* block) {
+  return load(state_of(slab->size_class, block)) == 0;
+}
+
 void Hardened::start() {
   prepare();
   Shared::start();

@@ -44,6 +44,7 @@ struct Hardened : Shared {
   static bool resize(Span* span, size_t bytes);
   static void* move(Span* span, size_t bytes);
   static size_t give_back(bool holes = true);
+  static bool is_free_block(const Slab* slab, const void* block);
   static void start();
   static void hold_locks_for_fork();
 

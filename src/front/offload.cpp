@@ -72,6 +72,8 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
   return request.heap != nullptr ? unmarked(request.block) : request.block;
 }
 
+bool samples_are_taken() { return sample_rate.load(std::memory_order_relaxed) != 0; }
+
 // --- stash ----------------------------------------------------------------------------------------------------------
 
 // Opened only when it is needed: a class that the thread does not use costs it no page.
@@ -107,17 +109,26 @@ support::Batch next_batch(Client* client, SizeClass c) {
   return batch;
 }
 
+// The stacks change places. False where there are no blocks.
+bool turn_over(Magazine* magazine, SizeClass c) {
+  if (samples_are_taken()) [[unlikely]] {
+    for (void** block = magazine->returned_base; block != magazine->returned; ++block)
+      end_freed_samples(pointee_of(*block).head);
+  }
+  return magazine->turn_over(c);
+}
+
 // For a magazine in which nothing is ready; false where memory is exhausted.
 bool refill(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
-  if (magazine->count_returned() >= support::worthwhile(c)) return magazine->turn_over(c);
+  if (magazine->count_returned() >= support::worthwhile(c)) return turn_over(magazine, c);
   if (magazine->blocks_wait()) return magazine->lower_floor(c);
   support::Batch& rest = client->rest[c];
   if (rest.mask == 0) {
     if (magazine->overflowed) widen(client, c);
     rest = next_batch(client, c);
-    if (rest.mask == 0) return magazine->turn_over(c);
+    if (rest.mask == 0) return turn_over(magazine, c);
   }
   magazine->ready += support::give_out(rest.split(c), c, magazine->ready);
   // Not sooner: until then the support core may still write to that line.
@@ -125,10 +136,49 @@ bool refill(ThreadClient* client, SizeClass c) {
   return true;
 }
 
+// While samples are taken, a magazine's window ends where the next sample falls: around whatever changes that.
+class WindowToSample {
+ public:
+  WindowToSample(ThreadClient* client, SizeClass c) : client_(client), class_(c) {
+    if (!samples_are_taken()) [[likely]]
+      return;
+    if (client->points == nullptr) client->points = SamplePoints::make();
+    points_ = client->points;
+    if (points_ == nullptr) return;
+    points_->follow(sample_rate.load(std::memory_order_relaxed));
+    const uint32_t handed_out = points_->ready[c] - std::min((*client)[c].count_ready(), points_->ready[c]);
+    points_->until[c] -= std::min(handed_out, points_->until[c]);
+  }
+  ~WindowToSample() {
+    if (points_ == nullptr) [[likely]]
+      return;
+    Magazine& magazine = (*client_)[class_];
+    const uint32_t until = points_->until[class_];
+    if (magazine.count_ready() > until) magazine.narrow_window(until);
+    points_->ready[class_] = magazine.count_ready();
+  }
+  WindowToSample(const WindowToSample&) = delete;
+  WindowToSample& operator=(const WindowToSample&) = delete;
+
+  // A block has been taken off the ready ones.
+  void hand_out(void* block) {
+    if (points_ != nullptr) [[unlikely]]
+      points_->hand_out(class_, block);
+  }
+
+ private:
+  ThreadClient* const client_;
+  const SizeClass class_;
+  SamplePoints* points_ = nullptr;
+};
+
 void* allocate_from(ThreadClient* client, SizeClass c) {
+  WindowToSample window(client, c);
   Magazine* magazine = &(*client)[c];
   if (magazine->ready[-1] == nullptr && !refill(client, c)) return out_of_memory();
-  return unmarked(*--magazine->ready);
+  void* const block = *--magazine->ready;
+  window.hand_out(block);
+  return unmarked(block);
 }
 
 // Sends all of the older stack back; the younger one is still in the caches. Where the support core is slower than
@@ -155,7 +205,8 @@ void send_older(Client* client, Magazine* magazine) {
 void put_into(ThreadClient* client, SizeClass c, void* block) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
-  if (magazine->full()) magazine->turn_over(c);
+  const WindowToSample window(client, c);
+  if (magazine->full()) turn_over(magazine, c);
   if (magazine->full()) {
     magazine->overflowed = true;
     send_older(client, magazine);
@@ -267,6 +318,13 @@ struct WithSupportCore {
     return request.block != nullptr;
   }
 
+  static SamplePoints** sample_points() { return own_client() != nullptr ? &own_client()->points : nullptr; }
+
+  static bool is_free_block(const Slab* slab, const void* block) {
+    return is_marked(support::key_beside_holes(support::map_word(block)), block) ||
+           in_hole(slab, static_cast<size_t>(static_cast<const char*>(block) - slab->start));
+  }
+
   static size_t give_back(bool holes) {
     if (own_client() != nullptr) {
       const OwnClient self;
@@ -350,6 +408,12 @@ size_t Offload::give_back(bool holes) {
 }
 HeapCounts Offload::count_heaps() {
   return on_its_way([](auto front) { return front.count_heaps(); });
+}
+SamplePoints** Offload::sample_points() {
+  return on_its_way([](auto front) { return front.sample_points(); });
+}
+[[gnu::cold]] bool Offload::is_free_block(const Slab* slab, const void* block) {
+  return on_its_way([=](auto front) { return front.is_free_block(slab, block); });
 }
 void Offload::start() {
   on_its_way([](auto) {});  // it is decided

@@ -43,6 +43,8 @@ struct Offload : Shared {
   static bool resize(Span* span, size_t bytes);
   static size_t give_back(bool holes = true);
   static HeapCounts count_heaps();
+  static SamplePoints** sample_points();
+  static bool is_free_block(const Slab* slab, const void* block);
   static void start();
   static void hold_locks_for_fork();
   static void after_fork_in_child();

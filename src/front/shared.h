@@ -37,6 +37,8 @@ struct Shared {
   static void* move(Span* span, size_t bytes) { return move_span(span, bytes); }
   static size_t give_back(bool holes = true);
   static HeapCounts count_heaps();
+  static SamplePoints** sample_points() { return own_heap != &no_heap ? &own_heap->points : nullptr; }
+  static bool is_free_block(const Slab* slab, const void* block);
   static void start() {}
   static void hold_locks_for_fork();
   static void after_fork_in_child();

@@ -41,6 +41,9 @@ struct Solo : Shared {
   static void* allocate_zeroed(size_t bytes);
   static void* allocate_aligned(size_t alignment, size_t bytes);
   static size_t give_back(bool holes = true);
+  static SamplePoints** sample_points() {
+    return alone.heap != nullptr && !alone.over ? &alone.heap->points : Shared::sample_points();
+  }
   static void start();
 };
 

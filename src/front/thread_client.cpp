@@ -30,6 +30,7 @@ ThreadClient* next_of_all(const ThreadClient* client) { return static_cast<Threa
     const os::Guard guard(client->lease_lock);
     client->lease.end();
   }
+  if (client->points != nullptr) client->points->labels = 0;
   own_magazines = &no_magazines;
   thread_magazines = &no_magazines;
   support_core.close(client);

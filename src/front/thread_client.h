@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "core/sample_points.h"
 #include "core/size_class.h"
 #include "core/swept.h"
 #include "front/lease.h"
@@ -19,6 +20,8 @@ namespace annex::front {
 struct ThreadClient : support::Client {
   Lease<support::Magazines> lease;  // not begun where the magazines stay empty (support/protocol.h)
   Swept swept;
+
+  SamplePoints* points = nullptr;  // of a heap profile; nullptr before the client's first sample
 
   // Of the magazines' two stacks. They lie close together: a small program touches a few pages of them.
   alignas(64) void* slots[2][support::kSlotsFrom<support::usual_limit>[kClasses]];

@@ -138,6 +138,7 @@ bool stays_warm() {
     os::Guard guard(heap->inbox.lock);
     heap->lease.end();
   }
+  if (heap->points != nullptr) heap->points->labels = 0;
   own_heap = &no_heap;
   thread_heap = &no_heap;
   thread_number = kNoNumber;

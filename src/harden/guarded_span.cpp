@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/die.h"
+#include "core/sample_points.h"
 #include "harden/canary.h"
 #include "os/guards.h"
 #include "os/message.h"
@@ -236,6 +237,7 @@ void* allocate_span(size_t bytes, size_t alignment) {
 void free_span(Span* span) {
   if (std::atomic_ref<Kind>(span->kind).exchange(Kind::kSpanWaits) != Kind::kSpan)
     die(kFreedTwice, start_of(span), span);
+  end_all_samples(span);
   check_canary(span);
   char* const start = start_of(span);
   const size_t open = open_bytes(span);

@@ -102,6 +102,11 @@ Statistics gather() {
   return stats;
 }
 
+void for_each_field(const annex_stats_t& stats, void* context,
+                    void (*visit)(const char* name, uint64_t value, void* context)) {
+  for (const Field& field : kFields) visit(field.name, stats.*field.value, context);
+}
+
 void as_json(const annex_stats_t& stats, os::Text& text) {
   text << "{\"version\":\"" << annex_version() << "\",\"pid\":" << static_cast<uint64_t>(getpid());
   for (const Field& field : kFields) text << ",\"" << field.name << "\":" << stats.*field.value;

@@ -15,6 +15,10 @@ struct Statistics : annex_stats_t {
 };
 Statistics gather();
 
+// Calls visit for each field of annex_stats_t.
+void for_each_field(const annex_stats_t& stats, void* context,
+                    void (*visit)(const char* name, uint64_t value, void* context));
+
 void as_json(const annex_stats_t& stats, os::Text& text);
 void as_text(const annex_stats_t& stats, os::Text& text);
 

@@ -32,12 +32,15 @@ void prepare_call_stacks() {
   prepared = true;
 }
 
-void CallStack::capture() {
-  if (!prepared) return;
+int capture_stack(void** frames, int most) {
+  if (!prepared) return 0;
   const int saved = errno;
-  count_ = backtrace(frames_, kMaxFrames);
+  const int count = backtrace(frames, most);
   errno = saved;
+  return count;
 }
+
+void CallStack::capture() { count_ = capture_stack(frames_, kMaxFrames); }
 
 void CallStack::print(const char* title) const {
   const int file = standard_error();

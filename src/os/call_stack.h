@@ -14,6 +14,10 @@ bool call_stacks_are_available();
 void prepare_call_stacks();
 bool call_stacks_are_prepared();
 
+// The calling thread's stack, the innermost function first: return addresses, at most so many; how many there are.
+// Neither locks nor allocates, where the unwinder has been prepared and finds the program's tables by itself.
+int capture_stack(void** frames, int most);
+
 class CallStack {
  public:
   // The calling thread's; the library's own functions come first.

@@ -87,9 +87,10 @@ bool parse(const char* text, CpuSet* result) {
 }
 // A copy: some programs (nginx, redis) later overwrite the environment's memory with their title.
 bool parse(const char* text, const char** result) {
-  static char copy[4096];
-  if (strlen(text) >= sizeof copy) return false;
-  *result = strcpy(copy, text);
+  static char copies[2][4096];
+  static size_t count = 0;
+  if (strlen(text) >= sizeof copies[0]) return false;
+  *result = strcpy(copies[count++], text);
   return true;
 }
 
@@ -162,6 +163,8 @@ void parse_environment() {
   auto& background = options.background;
   auto& stats = options.stats;
   auto& stats_file = options.stats_file;
+  auto& profile = options.profile;
+  auto& profile_rate = options.profile_rate;
   auto& verbose = options.verbose;
   auto& sample = options.sample;
   auto& backtrace = options.backtrace;
@@ -173,6 +176,10 @@ void parse_environment() {
 #define ANNEX_OPTION(identifier, name, standard, values, description) read(name, standard, values, &identifier);
 #include "os/options.def"
 #undef ANNEX_OPTION
+  if (profile_rate == 0) {
+    profile_rate = Options().profile_rate;
+    warn("ANNEX_PROFILE_RATE=0 is not understood (at least 1); using 512K");
+  }
 }
 
 }  // namespace annex::os

@@ -18,7 +18,7 @@
 //   4. heaps, newest first        solo and shared: each heap's   offload: each client's, of who has it; then the
 //                                                                orphans', and each client's heap's
 //   5. the support threads' CPUs                                 offload: the CPU pool's
-//   6. that of sampled blocks
+//   6. that of sampled blocks; that of heap profiles
 //   7. page_heap_lock, at a moment when no other thread has released it in the middle of its work (pages/locked.h)
 //
 // A thread may fork in the handler of a signal that came while it held some of them. It keeps those, in parent and

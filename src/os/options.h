@@ -33,6 +33,8 @@ struct Options {
   Deepbind deepbind = Deepbind::kDrop;
   bool zero_freed = true;
   const char* stats_file = "";
+  const char* profile = "";  // no profile
+  size_t profile_rate = 512 * 1024;
 };
 
 extern constinit Options options;

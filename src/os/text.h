@@ -8,9 +8,9 @@
 
 namespace annex::os {
 
-// strlen and strstr of our own. Other libraries may interpose libc's and allocate in them, so those are called neither
-// with a lock held nor while a thread's own lists are being changed.
-// find_in returns nullptr where the part is not there.
+// strlen, strstr and strcmp of our own. Other libraries may interpose libc's and allocate in them, so those are called
+// neither with a lock held nor while a thread's own lists are being changed. find_in returns nullptr where the part is
+// not there.
 inline size_t length_of(const char* text) {
   size_t length = 0;
   while (text[length] != '\0') {
@@ -27,6 +27,11 @@ inline const char* find_in(const char* text, const char* part) {
     if (part[same] == '\0') return text;
   }
   return nullptr;
+}
+
+inline bool same_text(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) ++a, ++b;
+  return *a == *b;
 }
 
 // Text in a fixed buffer. What does not fit is cut off, but size() goes on counting, as snprintf does.

@@ -80,6 +80,9 @@ struct GranuleFields {
   FreeState state;     // of a free run, in its head and its last granule; under the lock
   uint8_t size_class;  // of a slab; changed by its owner while it has no blocks (core/slab.h: remake_slab)
   uint8_t arena;       // its number, in the head of any run; constant
+  // Of a slab or span: its first sample (profile/tables.h), as an index; 0: none. Under profile::lock; read by whoever
+  // has the run.
+  uint32_t samples;
 };
 struct alignas(128) Granule : GranuleFields {};
 

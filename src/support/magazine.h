@@ -59,6 +59,7 @@ struct alignas(64) Magazine {
   uint32_t count_returned() const { return static_cast<uint32_t>(returned - returned_base); }
   uint32_t room() const { return static_cast<uint32_t>(limit - returned_base); }
   bool full() const { return returned == limit; }
+  uint32_t count_ready() const { return floor != nullptr ? static_cast<uint32_t>(ready - floor) - 1 : 0; }
 
   // Puts the block under the floor back into its slot, so that the stack can be read as a whole.
   void lift_floor() {
@@ -67,9 +68,13 @@ struct alignas(64) Magazine {
   // With the floor lifted: the topmost blocks become ready. True where there are any, as of lower_floor and turn_over.
   bool open_window(SizeClass c) {
     const uint32_t count = std::min(static_cast<uint32_t>(ready - ready_base), usual_limit(c));
-    floor = ready - count - 1;
-    under_floor = std::exchange(*floor, nullptr);
+    set_floor(count);
     return count > 0;
+  }
+  // The same of so many, which are ready already. Not of a closed one.
+  void narrow_window(uint32_t count) {
+    lift_floor();
+    set_floor(count);
   }
   bool blocks_wait() const { return floor >= ready_base; }
   // Those that waited below the floor become ready.
@@ -121,6 +126,12 @@ struct alignas(64) Magazine {
     returned_base = second;
     returned = second + count;
     limit = second + wanted;
+  }
+
+ private:
+  void set_floor(uint32_t count) {
+    floor = ready - count - 1;
+    under_floor = std::exchange(*floor, nullptr);
   }
 };
 static_assert(sizeof(Magazine) == kTagStep);

@@ -7,6 +7,7 @@
 #include "core/block.h"
 #include "core/die.h"
 #include "core/holes.h"
+#include "core/sample_points.h"
 #include "core/span.h"
 #include "pages/page_heap.h"
 #include "pages/purger.h"
@@ -38,6 +39,7 @@ void set_bits_of(Slab* slab, uint32_t from, uint32_t count) {
 void carve(Slab* slab, uint32_t wanted) {
   uint32_t count;
   if (slab->in_holes > 0) [[unlikely]] {
+    end_freed_samples(slab);  // before what says that they are free is gone
     const Blocks blocks = fill_hole(slab);
     count = blocks.count;
     set_bits_of(slab, blocks.first, count);
@@ -117,6 +119,7 @@ Slab* SegregatedHeap::provide(SizeClass c, uint32_t wanted) {
 // Takes free blocks out of the first word of a slab's bitmap that has any (there is one), and goes on while they lie
 // side by side: up to `most`.
 Batch SegregatedHeap::take_bits(Slab* slab, uint32_t most) {
+  end_freed_samples(slab);
   uint64_t* const words = slab->bitmap;
   uint32_t at = first_word(slab);
   Batch batch = {slab->start + size_t{at} * kWord * block_size(slab->size_class), words[at]};

@@ -34,6 +34,7 @@ OF_THREADS = "pthread_key_create pthread_key_delete pthread_setspecific __libc_s
 OF_FORK = "_IO_list_lock _IO_list_resetlock _IO_list_unlock".split()
 OF_ALIGNED_ALLOC = ["gnu_get_libc_version"]  # and of solo's start
 OF_REPORTS = "backtrace backtrace_symbols_fd fprintf getpid raise".split()
+OF_PROFILES = "_dl_find_object dl_iterate_phdr strerrordesc_np".split()  # with ANNEX_PROFILE alone
 OF_CPP = "dlsym __gxx_personality_v0 __cxa_begin_catch __cxa_end_catch _ZSt15get_new_handlerv _ZSt17__throw_bad_allocv"
 OF_THE_LINKER = "_ITM_deregisterTMCloneTable _ITM_registerTMCloneTable __cxa_finalize __gmon_start__".split()
 IMPORTS = set(
@@ -45,6 +46,7 @@ IMPORTS = set(
     + OF_FORK
     + OF_ALIGNED_ALLOC
     + OF_REPORTS
+    + OF_PROFILES
     + OF_CPP.split()
     + OF_THE_LINKER
 )

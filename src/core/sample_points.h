@@ -1,0 +1,90 @@
+// Sample points: which of the blocks that a heap hands out are samples of a heap profile (profile/).
+//
+// Samples are a Poisson process over the bytes of all blocks: how many bytes lie between two is drawn from an
+// exponential distribution. One process for each heap and class is as good as one for all, and needs nothing on
+// malloc's fast path: a heap's list of free blocks is cut where the next sample falls (core/heap.h: refill), so that
+// the slow path hands it out. Nor does free: a sampled block carries its mark as any other when it is free
+// (core/mark.h), and is looked at when its slab's free blocks are about to be handed out again.
+//
+// Synchronization: points are their heap's.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/size_class.h"
+#include "pages/granule.h"
+
+namespace annex {
+
+// Mean bytes between two samples; 0: no profile is on.
+extern constinit std::atomic<uint64_t> sample_rate [[gnu::visibility("hidden")]];
+
+// The samples of a slab or span end: those that are free by now, or all. Of whoever keeps them (profile/samples.h);
+// called for records with samples alone, which there are only where that is set.
+using EndSamples = void(Granule* head, bool all);
+extern constinit EndSamples* end_samples;
+
+// Before blocks of a slab are handed out again that are free now.
+inline void end_freed_samples(Granule* head) {
+  if (head->samples != 0) [[unlikely]]
+    end_samples(head, false);
+}
+// Before a slab or span is none any more.
+inline void end_all_samples(Granule* head) {
+  if (head->samples != 0) [[unlikely]]
+    end_samples(head, true);
+}
+
+// A block's chance to be a sample, and how many like it each that is one speaks of.
+double sample_chance(size_t bytes, uint64_t rate);
+
+struct SamplePoints {
+  uint64_t rate = 0;  // for which the rest was drawn
+  uint64_t random = 0;
+  uint32_t until[kClasses] = {};  // of each class: so many blocks are handed out before the next sample
+  // Samples that have been handed out, and not been written down yet. Several, as malloc may start threads of the
+  // library's own in between, which allocates.
+  static constexpr uint8_t kPending = 4;
+  void* pending[kPending] = {};
+  uint8_t next_pending = 0;
+  uint32_t labels = 0;  // the thread's set of labels (profile/labels.h)
+  // Offload flavour: how many blocks were ready in the class's magazine when that was last seen to. Those that are not
+  // any more have been handed out.
+  uint32_t ready[kClasses] = {};
+
+  // nullptr where memory is exhausted.
+  static SamplePoints* make();
+
+  // At the start, and where the rate is another one: all is drawn anew, as the process has no memory.
+  void follow(uint64_t wanted) {
+    if (rate != wanted) begin(wanted);
+  }
+  // A number of blocks.
+  uint32_t draw(SizeClass c);
+  // A block of the class is handed out. Whether it is a sample.
+  bool hand_out(SizeClass c, void* block) {
+    const bool sampled = until[c] == 0;
+    if (sampled) {
+      pending[next_pending] = block;
+      next_pending = static_cast<uint8_t>((next_pending + 1) % kPending);
+    }
+    until[c] = sampled ? draw(c) : until[c] - 1;
+    return sampled;
+  }
+  // Whether a block that has been handed out is a sample; it is no longer pending then.
+  bool take(const void* block) {
+    for (void*& one : pending) {
+      if (one != block) continue;
+      one = nullptr;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  void begin(uint64_t wanted);
+};
+
+}  // namespace annex

@@ -1,0 +1,164 @@
+// Profiles of programs of several threads and processes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "annex/annex.h"
+#include "common/expect_success.h"
+#include "common/opaque.h"
+#include "common/scenario.h"
+#include "profile/raw_profile.h"
+
+using namespace annex_test;
+
+namespace {
+
+constexpr std::size_t kRate = 16 * 1024;
+
+bool near(double found, double truth, std::uint64_t samples) {
+  return std::abs(found - truth) <= 5 * truth / std::sqrt(static_cast<double>(samples + 1));
+}
+
+}  // namespace
+
+// One thread allocates, another frees, while the file is written.
+ANNEX_SCENARIO(profile_of_remote_frees) {
+  constexpr int kBatches = 60;
+  constexpr int kBlocks = 5000;
+  static std::vector<void*> batches[kBatches];
+  static std::atomic<int> filled{0};
+  for (auto& batch : batches) batch.reserve(kBlocks);
+  SCENARIO_CHECK(annex_profile_start(kRate) == 0);
+  std::thread producer([] {
+    const SiteLabel site("sent");
+    for (auto& batch : batches) {
+      for (int i = 0; i < kBlocks; ++i) batch.push_back(opaque(annex_malloc(100)));
+      ++filled;
+    }
+  });
+  std::thread consumer([] {
+    for (int done = 0; done < kBatches; ++done) {
+      while (filled == done) std::this_thread::yield();
+      for (void* block : batches[done]) annex_free(block);
+    }
+  });
+  for (int i = 0; i < 20; ++i) profile_now();
+  producer.join();
+  consumer.join();
+  const ProfiledSite site = profile_now().sites.at("sent");
+  SCENARIO_CHECK(near(site.bytes, 100.0 * kBatches * kBlocks, site.samples));
+  SCENARIO_CHECK(site.live_samples == 0 && std::abs(site.freed - site.objects) < 1);
+  return 0;
+}
+TEST(Threads, ThatFreeEachOthersBlocks) { expect_success("profile_of_remote_frees"); }
+
+// Many threads come and go, each with a label of its own, and leave a part of their blocks to the others.
+ANNEX_SCENARIO(profile_of_many_threads) {
+  static std::vector<void*> left[16];
+  for (auto& blocks : left) blocks.reserve(20000);
+  SCENARIO_CHECK(annex_profile_start(kRate) == 0);
+  for (int round = 0; round < 4; ++round) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([round, t] {
+        const SiteLabel site(std::to_string(t).c_str());
+        std::vector<void*>& blocks = left[4 * round + t];
+        for (int i = 0; i < 20000; ++i) {
+          void* const block = opaque(annex_malloc(64 + 16 * static_cast<std::size_t>(t)));
+          if (i % 4 != 0) {
+            annex_free(block);
+          } else {
+            blocks.push_back(block);
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  const RawProfile profile = profile_now();
+  for (int t = 0; t < 4; ++t) {
+    const ProfiledSite& site = profile.sites.at(std::to_string(t));
+    const double bytes = 64 + 16.0 * t;
+    SCENARIO_CHECK(near(site.bytes, 4 * 20000 * bytes, site.samples));
+    SCENARIO_CHECK(near(site.live_bytes, 4 * 5000 * bytes, site.live_samples));
+  }
+  for (auto& blocks : left) {
+    for (void* block : blocks) annex_free(block);
+  }
+  for (const auto& [label, site] : profile_now().sites) SCENARIO_CHECK(label.empty() || site.live_samples == 0);
+  return 0;
+}
+TEST(Threads, ThatComeAndGo) { expect_success("profile_of_many_threads"); }
+
+// A child has what its parent had, and what it does is its own.
+ANNEX_SCENARIO(profile_of_forks) {
+  std::vector<void*> blocks;
+  blocks.reserve(20000);
+  SCENARIO_CHECK(annex_profile_start(kRate) == 0);
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    while (!over) annex_free(opaque(annex_malloc(100)));
+  });
+  {
+    const SiteLabel site("kept");
+    for (int i = 0; i < 20000; ++i) blocks.push_back(opaque(annex_malloc(300)));
+  }
+  const std::uint64_t samples = profile_now().sites.at("kept").live_samples;
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    SCENARIO_CHECK(child >= 0);
+    if (child == 0) {
+      if (i % 20 != 0) std::_Exit(profile_now().sites.at("kept").live_samples == samples ? 0 : 1);
+      for (void* block : blocks) annex_free(block);
+      std::_Exit(profile_now().sites.at("kept").live_samples == 0 ? 0 : 1);
+    }
+    int status = 0;
+    SCENARIO_CHECK(waitpid(child, &status, 0) == child && status == 0);
+  }
+  over = true;
+  other.join();
+  SCENARIO_CHECK(profile_now().sites.at("kept").live_samples == samples);
+  return 0;
+}
+TEST(Forks, TwoHundred) { expect_success("profile_of_forks"); }
+
+// At exit, to ANNEX_PROFILE: the child of a fork to a file of its own.
+ANNEX_SCENARIO(profile_at_exit) {
+  void* const block = opaque(annex_malloc(5 << 20));
+  if (fork() == 0) std::exit(0);
+  int status = 0;
+  wait(&status);
+  SCENARIO_CHECK(block != nullptr && status == 0);
+  return 0;
+}
+TEST(Forks, HaveFilesOfTheirOwn) {
+  char folder[] = "/tmp/annex-profile-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  for (const char* name : {"/raw", "/%p.raw"}) {
+    Launch launch;
+    launch.scenario = "profile_at_exit";
+    launch.environment = {{"ANNEX_PROFILE", folder + std::string(name)}, {"ANNEX_PROFILE_RATE", "64K"}};
+    const Outcome outcome = run_scenario(launch);
+    EXPECT_EQ(outcome.exit_code, 0) << describe(outcome);
+  }
+  int complete = 0;
+  FILE* const list = popen(("ls -d " + std::string(folder) + "/*").c_str(), "r");
+  char line[200];
+  while (fgets(line, sizeof line, list) != nullptr) {
+    line[strcspn(line, "\n")] = '\0';
+    const RawProfile profile = read_profile(line);
+    EXPECT_TRUE(profile.complete) << line;
+    EXPECT_GE(profile.sites.at("").live_bytes, 5 << 20) << line;
+    ++complete;
+  }
+  pclose(list);
+  EXPECT_EQ(complete, 4);
+  EXPECT_EQ(system(("rm -r " + std::string(folder)).c_str()), 0);
+}
