@@ -40,6 +40,8 @@ void print_option(FILE* out, const char* name, const char* standard, const char*
 void print_usage(FILE* out) {
   fputs(
       "Usage: annex run [--mode MODE] [--stats] [--sample] [--] COMMAND [ARGUMENT...]\n"
+      "       annex profile [OPTIONS] -- COMMAND [ARGUMENT...]\n"
+      "       annex top | stats | trim PID\n"
       "       annex help [env]\n"
       "       annex --version\n"
       "\n"
@@ -68,6 +70,10 @@ void print_usage(FILE* out) {
       "For example:\n"
       "  annex run -- ./server --port 80\n"
       "  annex run --mode solo --stats -- gcc -c big.c\n"
+      "\n"
+      "`annex profile` runs a program with a heap profile: what is allocated where,\n"
+      "what is still in use, and what keeps pages resident. top, stats and trim look\n"
+      "into a running process. Each says more with --help.\n"
       "\n"
       "`annex help env` lists the environment variables that tune the allocator.\n"
       "\n"

@@ -35,6 +35,15 @@ bool own_directory(char (&directory)[PATH_MAX]) {
 
 }  // namespace
 
+bool find_beside_launcher(const char* name, char (&path)[PATH_MAX]) {
+  char directory[PATH_MAX];
+  if (!own_directory(directory)) {
+    say("can't tell where the launcher itself is");
+    return false;
+  }
+  return static_cast<size_t>(snprintf(path, sizeof path, "%s/%s", directory, name)) < sizeof path;
+}
+
 bool find_library(const Flavour& flavour, char (&path)[PATH_MAX]) {
   char directory[PATH_MAX];
   if (!own_directory(directory)) {

@@ -1,4 +1,4 @@
-// Where the allocator's shared library is, seen from the launcher's own place.
+// Where the allocator's shared library is, and other programs, seen from the launcher's own place.
 #pragma once
 
 #include <climits>
@@ -16,6 +16,9 @@ inline constexpr Flavour kFlavours[] = {
     {"offload", "libannex-offload.so"},
     {"hardened", "libannex-hardened.so"},
 };
+
+// Where a program of that name belongs, in the launcher's own directory. False where that can't be told.
+bool find_beside_launcher(const char* name, char (&path)[PATH_MAX]);
 
 // Finds the flavour's library beside the launcher (a build tree) or in the lib directory next to the launcher's bin (an
 // installation). Writes its absolute path and returns true, or says why not.

@@ -1,6 +1,6 @@
 // annex: the launcher, which runs a program on the Annex allocator. Reads the command line and does what it says.
 //
-//   main.cpp                the commands: run, help, version
+//   main.cpp                the commands: run, help, version; and those that annex-inspect has
 //   program.cpp, elf.cpp    run: finds the program, and judges whether a preloaded library will reach it
 //   library.cpp             run: finds the library
 //   preload.cpp             run: puts it into LD_PRELOAD
@@ -43,7 +43,10 @@ constexpr char kModesInWords[] = "shared, solo, offload or hardened";
 constexpr const char* kModes[] = {kFlavours[0].mode, kFlavours[1].mode, kFlavours[2].mode, kFlavours[3].mode};
 static_assert(std::size(kModes) == std::size(kFlavours));
 constexpr const char* kRunOptions[] = {"--mode", "--stats", "--sample", "--help"};
-constexpr const char* kCommands[] = {"run", "help", "version", "--help", "--version"};
+// Those of annex-inspect, a program of its own: it needs more than libc.
+constexpr const char* kInspecting[] = {"profile", "top", "stats", "trim"};
+constexpr const char* kCommands[] = {"run",  "profile", "top",    "stats",    "trim",
+                                     "help", "version", "--help", "--version"};
 
 int unknown_mode(const char* mode) {
   if (const char* meant = os::nearest(mode, kModes))
@@ -153,6 +156,23 @@ int run(char** arguments) {
   return launch(*flavour, extras, arguments);
 }
 
+// annex profile is annex-inspect profile. Does not return where that starts.
+int inspect(char** command) {
+  char program[PATH_MAX];
+  if (!find_beside_launcher("annex-inspect", program)) return kUsage;
+  char** const all = command - 1;  // the launcher's own name
+  execv(program, all);
+  const int error = errno;
+  if (error == ENOENT) {
+    say("%s is in annex-inspect, which is not here: %s (built where its libraries are: tools/install-deps "
+        "tools/apt.txt)",
+        *command, program);
+  } else {
+    say("%s: %s", program, strerror(error));
+  }
+  return error == ENOENT ? kNotFound : kNotExecutable;
+}
+
 int help(char** arguments) {
   const char* topic = *arguments;
   if (topic == nullptr || equal(topic, "run")) {
@@ -172,6 +192,9 @@ int main(char** arguments) {
   }
   const char* command = *arguments++;
   if (equal(command, "run")) return run(arguments);
+  for (const char* other : kInspecting) {
+    if (equal(command, other)) return inspect(arguments - 1);
+  }
   if (equal(command, "help") || equal(command, "--help") || equal(command, "-h")) return help(arguments);
   if (equal(command, "--version") || equal(command, "version")) {
     print_version(stdout);

@@ -34,14 +34,18 @@ def cmake_library(source, options, target, jobs, run):
     return out
 
 
-def jemalloc(work, jobs, run):
+def jemalloc(work, jobs, run, *options):
     # The crate keeps the generated configure beside the sources, because upstream's releases have it and git does not.
     source = work / "jemalloc"
     (source / "configure").write_bytes((work / "configure" / "configure").read_bytes())
     # --with-version is the label that git would give: the package has no git folder to ask.
-    run(["sh", "configure", "--disable-static", "--disable-doc", f"--with-version={JEMALLOC_LABEL}"], source)
+    run(["sh", "configure", "--disable-static", "--disable-doc", f"--with-version={JEMALLOC_LABEL}", *options], source)
     run(["make", "-j", jobs, "build_lib_shared"], source)
     return [source / "lib" / "libjemalloc.so.2"]
+
+
+def jemalloc_with_profiles(work, jobs, run):
+    return jemalloc(work, jobs, run, "--enable-prof")
 
 
 def mimalloc(folder, secure=False):
@@ -184,6 +188,8 @@ def dlmalloc(work, _jobs, run):
 
 RECIPES = {
     "jemalloc": Recipe("configure's defaults: -O3 -funroll-loops, initial-exec TLS, C++ operators", jemalloc),
+    # For an experiment: what a heap profile costs.
+    "jemalloc-prof": Recipe("configure with --enable-prof, else as jemalloc", jemalloc_with_profiles),
     "mimalloc2": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc")),
     "mimalloc3": Recipe("CMake Release: -O3 -DNDEBUG, MI_OVERRIDE=ON, initial-exec TLS", mimalloc("mimalloc3")),
     "mimalloc3-secure": Recipe(

@@ -99,6 +99,19 @@ EXPERIMENTS_OF = {
         {"ANNEX_SAMPLE": "100", "ANNEX_BACKTRACE": "1"},
         "Annex with 100 blocks a second between guard pages, and call stacks",
     ),
+    "annex-profiled": Variant("annex", {"ANNEX_PROFILE": "/dev/null"}, "Annex with a heap profile: 512 KiB a sample"),
+    "annex-solo-profiled": Variant(
+        "annex-solo", {"ANNEX_PROFILE": "/dev/null"}, "the same of its flavour for one thread"
+    ),
+    "annex-offload-profiled": Variant("annex-offload", {"ANNEX_PROFILE": "/dev/null"}, "the same of offload"),
+    "annex-hardened-profiled": Variant(
+        "annex-hardened", {"ANNEX_PROFILE": "/dev/null"}, "the same of the hardened build"
+    ),
+    "jemalloc-profiled": Variant(
+        "jemalloc-prof",
+        {"MALLOC_CONF": "prof:true,lg_prof_sample:19"},
+        "jemalloc built with heap profiles, and with one: 512 KiB a sample",
+    ),
     "annex-hardened-zeroing-less": Variant(
         "annex-hardened", {"ANNEX_ZERO_FREED": "0"}, "the hardened build, of larger freed blocks zeroing 128 bytes"
     ),

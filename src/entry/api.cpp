@@ -7,6 +7,7 @@
 #include "entry/family.h"
 #include "entry/lifetime.h"
 #include "entry/visibility.h"
+#include "observe/inspection.h"
 #include "observe/profile_file.h"
 #include "observe/report.h"
 #include "observe/walk.h"
@@ -16,28 +17,11 @@
 #include "profile/samples.h"
 #include "sample/sampled_blocks.h"
 
-#define ANNEX_STRING_(x) #x
-#define ANNEX_STRING(x) ANNEX_STRING_(x)
-
 using namespace annex;
-
-namespace {
-
-constexpr char kNumber[] =
-    ANNEX_STRING(ANNEX_VERSION_MAJOR) "." ANNEX_STRING(ANNEX_VERSION_MINOR) "." ANNEX_STRING(ANNEX_VERSION_PATCH) " ";
-
-// "0.1.0 shared"
-constexpr auto kVersion = [] {
-  std::array<char, sizeof kNumber - 1 + sizeof Front::kName> text{};
-  std::copy(std::begin(Front::kName), std::end(Front::kName), std::copy_n(kNumber, sizeof kNumber - 1, text.begin()));
-  return text;
-}();
-
-}  // namespace
 
 extern "C" {
 
-ANNEX_EXPORT const char* annex_version(void) { return kVersion.data(); }
+ANNEX_EXPORT const char* annex_version(void) { return annex_inspection.version; }
 
 ANNEX_EXPORT void* annex_malloc(size_t bytes) { return Front::allocate(bytes); }
 ANNEX_EXPORT void* annex_calloc(size_t count, size_t bytes) { return entry::allocate_array(count, bytes); }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "front/front.h"
+#include "observe/answer.h"
 #include "observe/profile_file.h"
 #include "observe/report.h"
 #include "os/call_stack.h"
@@ -16,6 +17,7 @@
 #include "os/standard_error.h"
 #include "pages/arena.h"
 #include "pages/page_heap.h"
+#include "pages/purger.h"
 #include "sample/sampled_blocks.h"
 
 namespace annex::entry {
@@ -52,6 +54,7 @@ void after_fork_in_child() {
   os::note_standard_error();
   Front::start();
   const bool ready = page_heap.set_up();
+  answer_control.store(observe::answer, std::memory_order_relaxed);
   os::allow_helpers();
   if (os::options.backtrace) os::prepare_call_stacks();
   if (ready && os::options.sample != 0) sample::start();

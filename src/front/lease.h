@@ -96,6 +96,8 @@ class Lease {
   long thread_ = 0;
   std::atomic<bool> taken_{false};
   remote::Atomic<uint64_t> steps_{0};  // odd while the thread is on a slow path
+
+  friend struct annex::Layout;
 };
 
 }  // namespace annex::front

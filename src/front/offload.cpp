@@ -12,6 +12,7 @@
 #include "front/request.h"
 #include "front/shared.h"
 #include "front/thread_client.h"
+#include "os/all_threads.h"
 #include "os/cpus.h"
 #include "os/fork.h"
 #include "os/forking.h"
@@ -321,6 +322,7 @@ struct WithSupportCore {
   static SamplePoints** sample_points() { return own_client() != nullptr ? &own_client()->points : nullptr; }
 
   static bool is_free_block(const Slab* slab, const void* block) {
+    const os::UnseenBySanitizer unseen;
     return is_marked(support::key_beside_holes(support::map_word(block)), block) ||
            in_hole(slab, static_cast<size_t>(static_cast<const char*>(block) - slab->start));
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "front/request.h"
+#include "os/all_threads.h"
 #include "pages/page_heap.h"
 #include "pages/purger.h"
 
@@ -126,7 +127,8 @@ Found Shared::look_up(const void* block) { return find(block); }
 bool Shared::resize(Span* span, size_t bytes) { return resize_span_in_place(span, bytes); }
 
 // In this order: a hole is one before its memory goes, and the mark with it.
-[[gnu::cold, gnu::no_sanitize_thread]] bool Shared::is_free_block(const Slab* slab, const void* block) {
+[[gnu::cold]] bool Shared::is_free_block(const Slab* slab, const void* block) {
+  const os::UnseenBySanitizer unseen;
   return is_marked(slab->key, block) ||
          in_hole(slab, static_cast<size_t>(static_cast<const char*>(block) - start_of(slab)));
 }

@@ -22,6 +22,7 @@ constinit ThreadHeap no_heap;
 constinit thread_local ThreadHeap* thread_heap = &no_heap;
 constinit thread_local uint16_t thread_number = kNoNumber;
 constinit thread_local ThreadHeap* own_heap = &no_heap;
+constinit ThreadHeap* all_heaps = nullptr;
 
 namespace {
 
@@ -36,8 +37,7 @@ struct Pool {
   size_t most_warm;  // the CPUs that the first thread to end might use; 0: not known yet
 };
 constinit Pool pool = {};
-constinit ThreadHeap* all_heaps = nullptr;  // grows at its front; read with acquire
-constinit ThreadHeap first_heap;            // the first thread's: no page of its own
+constinit ThreadHeap first_heap;  // the first thread's: no page of its own
 constinit bool first_heap_used = false;
 constinit uint32_t heaps_made = 0;
 constexpr uint16_t kNumberOfTheRest = UINT16_MAX;  // of all heaps for which there is no number left: no thread has it

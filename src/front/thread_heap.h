@@ -104,6 +104,7 @@ void put_heap(ThreadHeap* heap);
 // system: their bytes.
 size_t give_back_of_others(bool holes);
 // Of all that there are; the others by next_of_all.
+extern constinit ThreadHeap* all_heaps;  // grows at its front; read with acquire
 ThreadHeap* first_of_all_heaps();
 
 // For a front end that uses the first heap by itself while the process has one thread (solo.h), with free lists of its

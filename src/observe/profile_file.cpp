@@ -126,10 +126,20 @@ uint64_t status_bytes(const char* status, const char* name) {
   return number * 1024;
 }
 
+// The path of the program's file.
+void write_program(Output& out) {
+  char path[4096];
+  const long length = os::system_call(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
+                                      reinterpret_cast<long>(path), sizeof path - 1);
+  path[std::max(length, 0L)] = '\0';
+  out.escaped(path, false);
+}
+
 void write_head(Output& out) {
-  out << "annex-profile 1\npid " << static_cast<uint64_t>(getpid()) << "\nversion " << annex_version() << "\nbegan "
-      << tables.began_unix_ms << "\nwritten " << unix_ms() << "\nrate " << tables.rate << "\npage " << os::page_size()
-      << "\n";
+  out << "annex-profile 1\npid " << static_cast<uint64_t>(getpid()) << "\nprogram ";
+  write_program(out);
+  out << "\nversion " << annex_version() << "\nbegan " << tables.began_unix_ms << "\nwritten " << unix_ms() << "\nrate "
+      << tables.last_rate << "\npage " << os::page_size() << "\n";
 }
 
 void write_stats(Output& out) {
@@ -171,25 +181,29 @@ void write_classes(Output& out) {
   }
 }
 
+void write_module(Output& out, const profile::Module* module) {
+  out << "module " << uint64_t{module->number} << " ";
+  out.hex(module->start) << " ";
+  out.hex(module->end) << " ";
+  out.hex(module->offset) << " ";
+  if (module->build_id_bytes == 0) out << "-";
+  for (uint32_t i = 0; i < module->build_id_bytes; ++i) out.hex(module->build_id[i] >> 4).hex(module->build_id[i] & 15);
+  out << " ";
+  if (is_program(module)) {
+    write_program(out);
+  } else {
+    out.escaped(module->path, false);
+  }
+  out << "\n";
+}
+
+// The program's own first: other tools take the first one for that.
 void write_modules(Output& out) {
-  for (const profile::Module* module = tables.modules; module != nullptr; module = module->next) {
-    out << "module " << uint64_t{module->number} << " ";
-    out.hex(module->start) << " ";
-    out.hex(module->end) << " ";
-    out.hex(module->offset) << " ";
-    if (module->build_id_bytes == 0) out << "-";
-    for (uint32_t i = 0; i < module->build_id_bytes; ++i)
-      out.hex(module->build_id[i] >> 4).hex(module->build_id[i] & 15);
-    char program[4096];
-    const char* path = module->path;
-    if (*path == '\0') {
-      const ssize_t length = os::system_call(SYS_readlinkat, AT_FDCWD, reinterpret_cast<long>("/proc/self/exe"),
-                                             reinterpret_cast<long>(program), sizeof program - 1);
-      program[std::max<ssize_t>(length, 0)] = '\0';
-      path = program;
+  for (const bool of_program : {true, false}) {
+    for (const profile::Module* module = __atomic_load_n(&tables.modules, __ATOMIC_ACQUIRE); module != nullptr;
+         module = module->next) {
+      if (is_program(module) == of_program) write_module(out, module);
     }
-    out << " ";
-    out.escaped(path, false) << "\n";
   }
 }
 
@@ -201,21 +215,29 @@ void write_labels(Output& out) {
   }
 }
 
+void write_site(Output& out, const profile::Site* site) {
+  out << "site " << uint64_t{site->number} << " " << uint64_t{site->labels} << " " << site->samples << " ";
+  out.decimal(site->objects) << " " << static_cast<uint64_t>(site->bytes) << " ";
+  out.decimal(site->freed);
+  for (const double lifetime : site->lifetimes) {
+    out << " ";
+    out.decimal(lifetime);
+  }
+  for (uint32_t i = 0; i < site->depth; ++i) {
+    out << " " << uint64_t{site->modules()[i]} << ":";
+    out.hex(site->frames[i]);
+  }
+  out << "\n";
+}
+
+// Each with the lock held, as its counts belong together; other threads come in between.
+constexpr size_t kLongestLine = 2048;
 void write_sites(Output& out) {
   for (const profile::Site* site = __atomic_load_n(&tables.sites, __ATOMIC_ACQUIRE); site != nullptr;
        site = site->next) {
-    out << "site " << uint64_t{site->number} << " " << uint64_t{site->labels} << " " << site->samples << " ";
-    out.decimal(site->objects) << " " << static_cast<uint64_t>(site->bytes) << " ";
-    out.decimal(site->freed);
-    for (const double lifetime : site->lifetimes) {
-      out << " ";
-      out.decimal(lifetime);
-    }
-    for (uint32_t i = 0; i < site->depth; ++i) {
-      out << " " << uint64_t{site->modules()[i]} << ":";
-      out.hex(site->frames[i]);
-    }
-    out << "\n";
+    out.make_room(kLongestLine);
+    const os::Guard guard(profile::lock);
+    write_site(out, site);
   }
 }
 
@@ -268,7 +290,6 @@ void write_sample(Output& out, const profile::Sample& sample) {
 
 // Each with the lock held, as its block may not be freed for good meanwhile; other threads come in between.
 void write_samples(Output& out) {
-  constexpr size_t kLongestLine = 1024;
   for (uint32_t index = 1;; ++index) {
     out.make_room(kLongestLine);
     const os::Guard guard(profile::lock);

@@ -137,6 +137,8 @@ class Arena {
   uint32_t huge_noted_ = 0;         // so many granules have bits in huge_
   uint64_t* huge_ = nullptr;        // a bit for each granule that is mapped with huge pages asked for
   uint64_t* huge_ended_ = nullptr;  // and one for each 2 MiB for which they have been, and are not any more
+
+  friend struct Layout;
 };
 
 // Makes usable what the flavour keeps for each granule beside its metadata, for the arena's granules before `end`.

@@ -80,7 +80,9 @@ struct Books {
   alignas(64) Gauge peak;                     // the largest live so far
   std::atomic<bool> growth_left{false};       // to a keeper: the growth rule
   std::atomic<bool> has_thread_heaps{false};  // of which some may not be used while others are
-  std::atomic<bool> purger_wanted{false};     // and not started yet: read on every slow path of malloc
+  std::atomic<bool> purger_wanted{false};     // and not started yet
+  std::atomic<bool> slow_path_called{false};  // that, or another process asks for something (os/control.h): read on
+                                              // every slow path of malloc
   std::atomic<bool> purger_sleeps{false};     // without a timer, or is about to: read where something may be for it
   std::atomic<size_t> beside{0};              // metadata mapped without the lock; neither in metadata nor committed
 };

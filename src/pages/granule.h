@@ -30,6 +30,8 @@
 
 namespace annex {
 
+struct Layout;  // observe/inspection.cpp: tells other processes where private members are
+
 inline constexpr size_t kGranuleShift = 16;
 inline constexpr size_t kGranule = size_t{1} << kGranuleShift;
 inline constexpr size_t kHugePage = size_t{2} << 20;

@@ -138,6 +138,7 @@ Run PageHeap::take(Locked& lock, const Want& want) {
       (books.purger_again_ms == 0 || os::now_ms() >= books.purger_again_ms)) {
     books.purger_runs = true;
     books.purger_wanted.store(true, std::memory_order_relaxed);
+    books.slow_path_called.store(true, std::memory_order_relaxed);
   }
   return run;
 }

@@ -5,6 +5,7 @@
 
 #include "os/all_threads.h"
 #include "os/clock.h"
+#include "os/control.h"
 #include "os/helper_thread.h"
 #include "os/memory_pressure.h"
 #include "os/options.h"
@@ -13,6 +14,7 @@
 namespace annex {
 
 constinit std::atomic<const Sweeper*> sweeper{nullptr};
+constinit std::atomic<void (*)()> answer_control{nullptr};
 
 namespace {
 
@@ -94,12 +96,17 @@ void run_purger(void*) {
 }  // namespace
 
 void start_purger() {
+  // Another process sets this one last: what it asked for before is seen here, or at the next slow path.
+  if (!page_heap.books.slow_path_called.exchange(false, std::memory_order_seq_cst)) return;
+  const auto answer = answer_control.load(std::memory_order_relaxed);
+  if (answer != nullptr && os::control.wanted.load(std::memory_order_relaxed) != 0) answer();
   if (!page_heap.books.purger_wanted.exchange(false, std::memory_order_relaxed)) return;
   switch (thread.start("annex-purge", run_purger, nullptr)) {
     case os::HelperThread::Start::kMade:
       return;
     case os::HelperThread::Start::kNotNow:  // at the next slow path: there may be none any more in a second
-      return page_heap.books.purger_wanted.store(true, std::memory_order_relaxed);
+      page_heap.books.purger_wanted.store(true, std::memory_order_relaxed);
+      return page_heap.books.slow_path_called.store(true, std::memory_order_relaxed);
     case os::HelperThread::Start::kFailed:
       return page_heap.purger_ended(true);
   }

@@ -26,10 +26,13 @@ struct Sweeper {
 };
 extern constinit std::atomic<const Sweeper*> sweeper;  // nullptr: there is nothing to sweep
 
-// On a slow path of malloc, with no lock held: starts the purger where it is wanted.
+// Does what another process asks for (os/control.h); nullptr: nothing can be asked for.
+extern constinit std::atomic<void (*)()> answer_control;
+
+// On a slow path of malloc, with no lock held: starts the purger where it is wanted, and answers other processes.
 void start_purger();
 inline void start_wanted_purger() {
-  if (page_heap.books.purger_wanted.load(std::memory_order_relaxed)) [[unlikely]]
+  if (page_heap.books.slow_path_called.load(std::memory_order_relaxed)) [[unlikely]]
     start_purger();
 }
 

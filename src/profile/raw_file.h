@@ -8,6 +8,7 @@
 //
 //   annex-profile 1
 //   pid PID
+//   program PATH                      the program's file
 //   version 0.1.0 shared
 //   began UNIX-MILLISECONDS           when the profile was begun
 //   written UNIX-MILLISECONDS         when this file was

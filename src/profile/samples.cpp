@@ -89,7 +89,7 @@ bool start(uint64_t rate, IsFree* is_free_here) {
     os::read_clock(CLOCK_REALTIME_COARSE, &now);
     tables.began_unix_ms = static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
   }
-  tables.rate = rate;
+  tables.rate = tables.last_rate = rate;
   sample_rate.store(rate, std::memory_order_release);
   return true;
 }

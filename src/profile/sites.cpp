@@ -36,7 +36,7 @@ uint16_t own_module() {
     const uint16_t number = module_of(reinterpret_cast<uintptr_t>(&own_module));
     const Module* module = tables.modules;
     while (module != nullptr && module->number != number) module = module->next;
-    known = module != nullptr && module->path[0] != '\0' ? number : 0;
+    known = module != nullptr && !is_program(module) ? number : 0;
   }
   return static_cast<uint16_t>(known);
 }

@@ -31,6 +31,8 @@ struct Module {
   char path[];  // "": the program's
 };
 
+inline bool is_program(const Module* module) { return module->path[0] == '\0'; }
+
 // One label of a set; each set's follow one another.
 struct Label {
   Label* next;
@@ -76,6 +78,7 @@ inline constexpr uint32_t kMostChunks = 4096;
 
 struct Tables {
   uint64_t rate;           // mean bytes between two samples; 0: no profile is on
+  uint64_t last_rate;      // the same of the last one that was
   uint64_t began_unix_ms;  // 0: there never was one
   uint64_t dropped;        // samples for which there was no memory, or no place left
   Module* modules;

@@ -235,6 +235,8 @@ class BasicInbox {
   Atomic<Slab*> left_{nullptr};  // the rest of what the owner has taken
   Atomic<uint32_t> complete_{0};
   Atomic<bool> pooled_{false};  // written with the lock held
+
+  friend struct annex::Layout;
 };
 
 using Inbox = BasicInbox<kSortAt, kReapAt, kVisit>;

@@ -40,6 +40,8 @@ class SideTables {
   char* bitmaps_ = nullptr;
   size_t map_committed_ = 0;  // bytes
   size_t bitmaps_committed_ = 0;
+
+  friend struct annex::Layout;
 };
 
 // One for each arena.

@@ -55,6 +55,8 @@ class SupportCore {
   Client* pool_ = nullptr;
   std::atomic<Client*> all_{nullptr};  // grows at its front
   std::atomic<uint32_t> open_clients_{0};
+
+  friend struct annex::Layout;
 };
 
 extern constinit SupportCore support_core;
