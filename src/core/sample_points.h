@@ -26,14 +26,17 @@ extern constinit std::atomic<uint64_t> sample_rate [[gnu::visibility("hidden")]]
 using EndSamples = void(Granule* head, bool all);
 extern constinit EndSamples* end_samples;
 
+// Other threads add and end samples of a run that is in use.
+inline bool has_samples(const Granule* head) { return __atomic_load_n(&head->samples, __ATOMIC_RELAXED) != 0; }
+
 // Before blocks of a slab are handed out again that are free now.
 inline void end_freed_samples(Granule* head) {
-  if (head->samples != 0) [[unlikely]]
+  if (has_samples(head)) [[unlikely]]
     end_samples(head, false);
 }
 // Before a slab or span is none any more.
 inline void end_all_samples(Granule* head) {
-  if (head->samples != 0) [[unlikely]]
+  if (has_samples(head)) [[unlikely]]
     end_samples(head, true);
 }
 

@@ -60,7 +60,7 @@ void end(uint32_t index, uint64_t now_ms) {
 void end_of(Granule* head, bool all) {
   const uint64_t now = os::now_ms();
   uint32_t* link = &head->samples;
-  while (const uint32_t index = *link) {
+  while (const uint32_t index = __atomic_load_n(link, __ATOMIC_RELAXED)) {
     const Sample& sample = sample_at(index);
     if (all ||
         (head->kind == Kind::kSlab && is_free(static_cast<Slab*>(head), reinterpret_cast<const void*>(sample.block)))) {
@@ -125,7 +125,7 @@ void add(Granule* head, const void* block, size_t asked, size_t size, uint32_t l
   sample.weight = weight;
   sample.born_ms = now;
   sample.thread = static_cast<uint32_t>(os::system_call(SYS_gettid));
-  sample.next = head->samples;
+  sample.next = __atomic_load_n(&head->samples, __ATOMIC_RELAXED);
   __atomic_store_n(&sample.block, reinterpret_cast<uintptr_t>(block), __ATOMIC_RELEASE);
   __atomic_store_n(&head->samples, index, __ATOMIC_RELAXED);
 }

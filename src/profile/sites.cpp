@@ -2,6 +2,7 @@
 #include "profile/sites.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "os/call_stack.h"
@@ -31,14 +32,16 @@ bool is_of(const Site* site, const Stack& stack, uint32_t labels, uint64_t hash)
 
 // The library's own module; 0 where the library is a part of the program, as it is linked statically.
 uint16_t own_module() {
-  static constinit int known = -1;
-  if (known < 0) {
+  static constinit std::atomic<int> known{-1};
+  int number_known = known.load(std::memory_order_relaxed);
+  if (number_known < 0) {
     const uint16_t number = module_of(reinterpret_cast<uintptr_t>(&own_module));
-    const Module* module = tables.modules;
+    const Module* module = __atomic_load_n(&tables.modules, __ATOMIC_ACQUIRE);
     while (module != nullptr && module->number != number) module = module->next;
-    known = module != nullptr && !is_program(module) ? number : 0;
+    number_known = module != nullptr && !is_program(module) ? number : 0;
+    known.store(number_known, std::memory_order_relaxed);
   }
-  return static_cast<uint16_t>(known);
+  return static_cast<uint16_t>(number_known);
 }
 
 }  // namespace
