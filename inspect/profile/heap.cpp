@@ -2,41 +2,81 @@
 #include "profile/heap.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <map>
+#include <utility>
+#include <vector>
 
 namespace annex::inspect {
 namespace {
 
-// Estimated live blocks by their size, of all sites and of each one.
-struct Counts {
-  std::map<uint64_t, double> all;
-  std::map<std::pair<uint64_t, size_t>, double> of_site;
-
-  explicit Counts(const RawProfile& raw) {
+// Who lies beside a block. A sample says how many blocks are in use on a page, not whose they are. The sampled blocks
+// of that size that lie nearest, on pages with about as many in use, stand for them: nearest, as a program fills pages
+// one after the other; with as many in use, as what is left on a page that was emptied isn't what lies on a full one.
+class Neighbours {
+ public:
+  explicit Neighbours(const RawProfile& raw) {
     for (const LiveBlock& block : raw.live) {
-      if (block.shares.empty()) continue;
-      all[block.size] += block.weight;
-      of_site[{block.size, block.site}] += block.weight;
+      for (const uint64_t blocks : block.shares) {
+        rows_[{block.size, std::bit_width(blocks)}].push_back({block.address, block.site});
+      }
+    }
+    for (auto& [kind, row] : rows_) put_in_order(&row);
+  }
+
+  // Whether the other blocks are the call site's own, on a page on which so many are in use.
+  bool are_own(const LiveBlock& block, uint64_t blocks) const {
+    const Row& row = rows_.at({block.size, std::bit_width(blocks)});
+    const auto place = static_cast<size_t>(
+        std::lower_bound(row.begin(), row.end(), block.address,
+                         [](const Neighbour& one, uint64_t address) { return one.address < address; }) -
+        row.begin());
+    // As many on either side of it; where the row ends, more on the other.
+    const size_t count = std::min<size_t>(blocks, row.size());
+    const size_t before = std::min<size_t>((count - 1) / 2, place);
+    const size_t first = std::min(place - before, row.size() - count);
+    return row[place].own_from <= first && first + count <= row[place].own_to;
+  }
+
+ private:
+  struct Neighbour {
+    uint64_t address;
+    size_t site;
+    size_t own_from = 0, own_to = 0;  // places in the row, between which all are of the same call site
+  };
+  using Row = std::vector<Neighbour>;
+
+  // By address. A block that lies on several such pages is there once.
+  static void put_in_order(Row* row) {
+    std::sort(row->begin(), row->end(), [](const Neighbour& a, const Neighbour& b) { return a.address < b.address; });
+    row->erase(std::unique(row->begin(), row->end(),
+                           [](const Neighbour& a, const Neighbour& b) { return a.address == b.address; }),
+               row->end());
+    for (size_t from = 0, to = 0; from < row->size(); from = to) {
+      while (to < row->size() && (*row)[to].site == (*row)[from].site) ++to;
+      for (size_t i = from; i < to; ++i) {
+        (*row)[i].own_from = from;
+        (*row)[i].own_to = to;
+      }
     }
   }
 
-  double share_of(const LiveBlock& block) const { return of_site.at({block.size, block.site}) / all.at(block.size); }
+  std::map<std::pair<uint64_t, int>, Row> rows_;  // by the size of blocks, and the bits of the number on the page
 };
 
 // Of a block in a slab. Its pages count as far as the block itself is resident.
-void add_pages(const RawProfile& raw, const LiveBlock& block, double share, Site* site) {
+void add_pages(const RawProfile& raw, const LiveBlock& block, const Neighbours& neighbours, Site* site) {
   const double resident = std::min(1.0, static_cast<double>(block.resident) / std::max<double>(block.size, 1));
   for (const uint64_t blocks : block.shares) {
     const double part = block.weight * resident * static_cast<double>(raw.page) / static_cast<double>(blocks);
     site->values[kPinnedBytes] += part;
     // The page goes back only where all of its other blocks are this site's too.
-    site->freed_without += part * std::pow(share, static_cast<double>(blocks - 1));
+    if (neighbours.are_own(block, blocks)) site->freed_without += part;
   }
 }
 
 void add_to_sites(Profile* profile) {
-  const Counts counts(profile->raw);
+  const Neighbours neighbours(profile->raw);
   for (const LiveBlock& block : profile->raw.live) {
     Site& site = profile->sites[block.site];
     site.values[kLiveBytes] += static_cast<double>(block.asked) * block.weight;
@@ -46,7 +86,7 @@ void add_to_sites(Profile* profile) {
       site.values[kPinnedBytes] += bytes;
       site.freed_without += bytes;
     } else {
-      add_pages(profile->raw, block, counts.share_of(block), &site);
+      add_pages(profile->raw, block, neighbours, &site);
     }
   }
 }

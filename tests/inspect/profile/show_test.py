@@ -1,6 +1,7 @@
 """annex profile show and diff: what the reader refuses, whether the numbers are right, and what is said of wrong
 arguments."""
 
+import re
 import shutil
 
 import harness
@@ -110,7 +111,7 @@ class ShowTest(ProfileCase):
         )
 
     def test_who_pins(self):
-        """60 blocks with 4 on their page, 40 on two pages with 2 and 1; 1.25 spans; a half of a class is another's."""
+        """60 blocks with 4 on their page, 40 on two pages with 2 and 1; 1.25 spans."""
         table = self.output("show", self.raw).split("\n\n")[2]
         rows = [line.split("  ") for line in table.splitlines()[1:]]
         numbers = [[cell.strip() for cell in row if cell.strip()][:3] for row in rows]
@@ -122,10 +123,28 @@ class ShowTest(ProfileCase):
                 ["4.2 KiB", "0 B", "3.1 KiB"],
             ],
         )
+
+    def pins_of_two(self, *live):
+        """What two sites' blocks of 320 bytes pin, and what goes back without them."""
         raw = make_raw.sample(self.program)
-        raw.live[2] = "2 7f0000101000 300 320 21.000 100 4712 320 2"
-        table = self.output("show", self.write("half.raw", raw.text())).split("\n\n")[2]
-        self.assertIn(" 42.0 KiB              21.0 KiB     6.2 KiB", table)
+        raw.live = [f"{line.split()[0]} {line.split()[1]} 300 320 16.000 9 4712 320 {line.split()[2]}" for line in live]
+        table = self.output("show", self.write("two.raw", raw.text())).split("\n\n")[2]
+        return [re.split("  +", line.strip())[:2] for line in table.splitlines()[1:]]
+
+    def test_who_lies_on_the_same_page(self):
+        """The nearest sampled blocks of that size, on pages with about as many blocks, stand for a page's others."""
+        self.assertEqual(self.pins_of_two("2 1000 2", "4 2000 2"), [["32.0 KiB", "0 B"], ["32.0 KiB", "0 B"]])
+        self.assertEqual(self.pins_of_two("2 1000 2", "4 2000 1"), [["64.0 KiB", "64.0 KiB"], ["32.0 KiB", "32.0 KiB"]])
+        # As many of either: each has filled pages of its own, but perhaps where they meet.
+        self.assertEqual(
+            self.pins_of_two("2 1000 2", "2 2000 2", "2 3000 3", "4 9000 3", "4 a000 2", "4 b000 2"),
+            [["85.3 KiB", "64.0 KiB"], ["85.3 KiB", "64.0 KiB"]],
+        )
+        self.assertEqual(  # by chance, one on each side
+            self.pins_of_two("4 1000 3", "2 2000 3", "2 3000 3", "2 4000 3", "4 5000 3"),
+            [["64.0 KiB", "21.3 KiB"], ["42.7 KiB", "0 B"]],
+        )
+        self.assertEqual(self.pins_of_two("2 1000 4,4"), [["32.0 KiB", "32.0 KiB"]])  # once, though on two pages
 
     def test_size_classes(self):
         table = self.output("show", self.raw).split("\n\n")[3]
