@@ -49,7 +49,7 @@ Block* Heap::refill(SizeClass c) {
 [[gnu::cold]] void Heap::cut_at_sample(Slab* slab, Block* list, uint32_t count) {
   if (points == nullptr) points = SamplePoints::make();
   if (points == nullptr) return;
-  points->follow(sample_rate.load(std::memory_order_relaxed));
+  points->follow();
   if (points->hand_out(slab->size_class, list)) slab->sampled = true;
   uint32_t& until = points->until[slab->size_class];
   const uint32_t left = count - 1;
@@ -375,6 +375,7 @@ void Heap::settle(Slab* slab, uint32_t used) noexcept {
 }
 
 void Heap::flush() {
+  if (points != nullptr) points->forget();
   for (SizeClass c = 0; c < kClasses; ++c) {
     Slab* slab = life_.current(c);
     if (slab == nullptr) continue;
@@ -386,7 +387,6 @@ void Heap::flush() {
       set_next(block, slab->free);
       slab->free = block;
       --used;
-      if (points != nullptr) ++points->until[c];  // it is handed out another time
     }
     set_used(slab, used);
     life_.leave_current(c, used);

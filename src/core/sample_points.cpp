@@ -2,6 +2,7 @@
 #include "core/sample_points.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "os/random.h"
 #include "pages/page_heap.h"
@@ -9,6 +10,7 @@
 namespace annex {
 
 constinit std::atomic<uint64_t> sample_rate{0};
+constinit std::atomic<uint32_t> sample_begins{0};
 constinit EndSamples* end_samples = nullptr;
 
 namespace {
@@ -44,10 +46,15 @@ double sample_chance(size_t bytes, uint64_t rate) {
 
 SamplePoints* SamplePoints::make() { return static_cast<SamplePoints*>(page_heap.map_metadata(sizeof(SamplePoints))); }
 
-void SamplePoints::begin(uint64_t wanted) {
+void SamplePoints::begin(uint64_t wanted, uint32_t wanted_begins) {
   if (random == 0) random = os::random_word();
+  if (begins != wanted_begins) std::fill(std::begin(pending), std::end(pending), nullptr);
   rate = wanted;
-  for (SizeClass c = 0; c < kClasses; ++c) until[c] = draw(c);
+  begins = wanted_begins;
+  for (SizeClass c = 0; c < kClasses; ++c) {
+    until[c] = draw(c);
+    ready[c] = 0;
+  }
 }
 
 uint32_t SamplePoints::draw(SizeClass c) {

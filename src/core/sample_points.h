@@ -20,6 +20,8 @@ namespace annex {
 
 // Mean bytes between two samples; 0: no profile is on.
 extern constinit std::atomic<uint64_t> sample_rate [[gnu::visibility("hidden")]];
+// How often a profile has begun, or gone on with another rate.
+extern constinit std::atomic<uint32_t> sample_begins [[gnu::visibility("hidden")]];
 
 // The samples of a slab or span end: those that are free by now, or all. Of whoever keeps them (profile/samples.h);
 // called for records with samples alone, which there are only where that is set.
@@ -44,7 +46,8 @@ inline void end_all_samples(Granule* head) {
 double sample_chance(size_t bytes, uint64_t rate);
 
 struct SamplePoints {
-  uint64_t rate = 0;  // for which the rest was drawn
+  uint64_t rate = 0;    // for which the rest was drawn; 0: it is to be drawn anew
+  uint32_t begins = 0;  // sample_begins then
   uint64_t random = 0;
   uint32_t until[kClasses] = {};  // of each class: so many blocks are handed out before the next sample
   // Samples that have been handed out, and not been written down yet. Several, as malloc may start threads of the
@@ -60,10 +63,16 @@ struct SamplePoints {
   // nullptr where memory is exhausted.
   static SamplePoints* make();
 
-  // At the start, and where the rate is another one: all is drawn anew, as the process has no memory.
-  void follow(uint64_t wanted) {
-    if (rate != wanted) begin(wanted);
+  // Before any of the rest is asked. Where a profile has begun since then, or forget() was called, all is drawn anew.
+  void follow() {
+    const uint64_t wanted = sample_rate.load(std::memory_order_relaxed);
+    const uint32_t wanted_begins = sample_begins.load(std::memory_order_relaxed);
+    if (rate != wanted || begins != wanted_begins) begin(wanted, wanted_begins);
   }
+  // Blocks that were counted are not handed out after all. All that was drawn is forgotten, whatever it said: the
+  // process has no memory, and to draw anew where there were such blocks alone would favour what is about to be
+  // sampled.
+  void forget() { rate = 0; }
   // A number of blocks.
   uint32_t draw(SizeClass c);
   // A block of the class is handed out. Whether it is a sample.
@@ -87,7 +96,7 @@ struct SamplePoints {
   }
 
  private:
-  void begin(uint64_t wanted);
+  void begin(uint64_t wanted, uint32_t wanted_begins);
 };
 
 }  // namespace annex

@@ -112,9 +112,12 @@ support::Batch next_batch(Client* client, SizeClass c) {
 
 // The stacks change places. False where there are no blocks.
 bool turn_over(Magazine* magazine, SizeClass c) {
-  if (samples_are_taken()) [[unlikely]] {
-    for (void** block = magazine->returned_base; block != magazine->returned; ++block)
-      end_freed_samples(pointee_of(*block).head);
+  // Also when no more samples are taken: those that there are end.
+  if (sample_begins.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    Granule* seen = nullptr;  // most blocks lie in the slab of the one before
+    for (void** block = magazine->returned_base; block != magazine->returned; ++block) {
+      if (Granule* const head = pointee_of(*block).head; head != seen) end_freed_samples(seen = head);
+    }
   }
   return magazine->turn_over(c);
 }
@@ -146,7 +149,7 @@ class WindowToSample {
     if (client->points == nullptr) client->points = SamplePoints::make();
     points_ = client->points;
     if (points_ == nullptr) return;
-    points_->follow(sample_rate.load(std::memory_order_relaxed));
+    points_->follow();
     const uint32_t handed_out = points_->ready[c] - std::min((*client)[c].count_ready(), points_->ready[c]);
     points_->until[c] -= std::min(handed_out, points_->until[c]);
   }
@@ -331,6 +334,7 @@ struct WithSupportCore {
     if (own_client() != nullptr) {
       const OwnClient self;
       support::empty(self.get());
+      forget_points(self.get());
     }
     if (holes) give_back_of_other_clients();
     support::absorb_everything();  // what other threads have freed, and no support thread has got to yet

@@ -74,7 +74,12 @@ struct Profiled : Flavour {
   }
   // profile/labels.h. False also where the thread can have no heap.
   static bool set_label(const char* key, const char* value) {
-    if (Flavour::sample_points() == nullptr) Flavour::release(Flavour::allocate(1));
+    if (Flavour::sample_points() == nullptr) {
+      void* const block = Flavour::allocate(1);
+      // Nobody's sample: its place is another block's next.
+      if (SamplePoints* const points = own_points()) points->take(os::without_tag(block));
+      Flavour::release(block);
+    }
     SamplePoints** const points = Flavour::sample_points();
     if (points == nullptr) return false;
     if (*points == nullptr) *points = SamplePoints::make();

@@ -44,6 +44,8 @@ void* take_at_hand(ThreadHeap* heap, SizeClass c) {
   ThreadHeap* heap = page_heap.set_up() ? take_heap() : nullptr;
   if (heap == nullptr) return out_of_memory();
   void* block = allocate_from(heap, c);
+  // Not written down, as the heap is not the thread's; nor for the next thread that has it.
+  if (heap->points != nullptr) heap->points->take(block);
   put_heap(heap);
   return block;
 }

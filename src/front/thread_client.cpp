@@ -31,6 +31,7 @@ ThreadClient* next_of_all(const ThreadClient* client) { return static_cast<Threa
     client->lease.end();
   }
   if (client->points != nullptr) client->points->labels = 0;
+  forget_points(client);
   own_magazines = &no_magazines;
   thread_magazines = &no_magazines;
   support_core.close(client);
@@ -89,6 +90,7 @@ constinit const Sweeper sweeper_of_clients = {sweep, all_rest};
   {
     const os::Guard guard(client->lease_lock);
     if (client->lease.come_back(client, 0)) support::end_asleep(client);
+    forget_points(client);
   }
   wake_purger();
 }

@@ -29,6 +29,11 @@ struct ThreadClient : support::Client {
   void** wide_slots[kClasses];
 };
 
+// For its thread: what lay ready in the magazines is not handed out.
+inline void forget_points(ThreadClient* client) {
+  if (client->points != nullptr) client->points->forget();
+}
+
 // Those of a thread without a client are closed, all of them.
 extern constinit support::Magazines no_magazines;
 // The magazines of the thread's client, for its fast paths; no_magazines where it has none, or that has been taken.

@@ -232,9 +232,8 @@ void write_site(Output& out, const profile::Site* site) {
 
 // Each with the lock held, as its counts belong together; other threads come in between.
 constexpr size_t kLongestLine = 2048;
-void write_sites(Output& out) {
-  for (const profile::Site* site = __atomic_load_n(&tables.sites, __ATOMIC_ACQUIRE); site != nullptr;
-       site = site->next) {
+void write_sites(Output& out, const profile::Site* first) {
+  for (const profile::Site* site = first; site != nullptr; site = site->next) {
     out.make_room(kLongestLine);
     const os::Guard guard(profile::lock);
     write_site(out, site);
@@ -289,13 +288,13 @@ void write_sample(Output& out, const profile::Sample& sample) {
 }
 
 // Each with the lock held, as its block may not be freed for good meanwhile; other threads come in between.
-void write_samples(Output& out) {
+void write_samples(Output& out, const profile::Site* first) {
   for (uint32_t index = 1;; ++index) {
     out.make_room(kLongestLine);
     const os::Guard guard(profile::lock);
     if (index >= tables.places) return;
     const profile::Sample& sample = profile::sample_at(index);
-    if (sample.block != 0) write_sample(out, sample);
+    if (sample.block != 0 && sample.site->number <= first->number) write_sample(out, sample);
   }
 }
 
@@ -312,10 +311,12 @@ bool write_profile(int descriptor) {
   write_head(out);
   write_stats(out);
   write_classes(out);
+  // Those that there are now: their modules and labels are written down, and samples of later ones are left out.
+  const profile::Site* const sites = __atomic_load_n(&tables.sites, __ATOMIC_ACQUIRE);
   write_modules(out);
   write_labels(out);
-  write_sites(out);
-  write_samples(out);
+  write_sites(out, sites);
+  if (sites != nullptr) write_samples(out, sites);
   out << "end\n";
   return out.flush();
 }

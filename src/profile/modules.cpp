@@ -54,7 +54,9 @@ bool find(uintptr_t address, Loaded* loaded) {
   if (_dl_find_object != nullptr) {
     if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
     const auto* const file = static_cast<const ElfW(Ehdr)*>(found.dlfo_map_start);
-    if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0) return false;
+    // Where the headers are not at the file's start (BOLT moves them), they need not be in memory beside it.
+    if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 || file->e_phoff != sizeof *file)
+      return find_in_list(address, loaded);
     const char* const start = static_cast<const char*>(found.dlfo_map_start);
     *loaded = {found.dlfo_link_map->l_name, found.dlfo_link_map->l_addr,
                reinterpret_cast<const ElfW(Phdr)*>(start + file->e_phoff), file->e_phnum};

@@ -90,6 +90,7 @@ bool start(uint64_t rate, IsFree* is_free_here) {
     tables.began_unix_ms = static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
   }
   tables.rate = tables.last_rate = rate;
+  sample_begins.fetch_add(1, std::memory_order_relaxed);
   sample_rate.store(rate, std::memory_order_release);
   return true;
 }
@@ -133,8 +134,9 @@ void add(Granule* head, const void* block, size_t asked, size_t size, uint32_t l
 void end_freed() {
   const os::Guard guard(lock);
   for (uint32_t index = 1; index < tables.places; ++index) {
+    // Each list once, at its first sample; what comes first when that has ended has been looked at.
     const Sample& sample = sample_at(index);
-    if (sample.block != 0) end_of(sample.head, false);
+    if (sample.block != 0 && sample.head->samples == index) end_of(sample.head, false);
   }
 }
 

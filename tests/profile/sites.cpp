@@ -202,6 +202,29 @@ ANNEX_SCENARIO(profile_stopped) {
 }
 TEST(Ends, OfAProfile) { expect_success("profile_stopped"); }
 
+// Each time as if it were the first: neither what was allocated in between nor what went back counts.
+ANNEX_SCENARIO(profile_begun_again) {
+  constexpr int kTimes = 400;
+  constexpr int kBlocks = 100;
+  std::vector<void*> blocks = room(kTimes * kBlocks);
+  for (int i = 0; i < kTimes; ++i) {
+    SCENARIO_CHECK(annex_profile_start(kRate) == 0);
+    fill(&blocks, "on", kBlocks, [] { return annex_malloc(200); });
+    annex_profile_stop();
+    for (int off = 0; off < 20; ++off) {
+      annex_free(opaque(annex_malloc(200)));
+      annex_purge();
+    }
+  }
+  const ProfiledSite site = profile_now().sites.at("on");
+  check_near("on", site.bytes, 200.0 * kTimes * kBlocks, site.samples);
+  free_all(&blocks);
+  for (int i = 0; i < kTimes * kBlocks; ++i) blocks.push_back(opaque(annex_malloc(200)));
+  SCENARIO_CHECK(profile_now().sites.at("on").live_samples == 0);
+  return 0;
+}
+TEST(Ends, OfAProfileThatBeginsAgain) { expect_success("profile_begun_again"); }
+
 ANNEX_SCENARIO(profile_labels) {
   std::vector<void*> blocks = room(100000);
   SCENARIO_CHECK(annex_profile_start(1) == 0);

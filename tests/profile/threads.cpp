@@ -102,6 +102,25 @@ ANNEX_SCENARIO(profile_of_many_threads) {
 }
 TEST(Threads, ThatComeAndGo) { expect_success("profile_of_many_threads"); }
 
+// One after the other, each for a few blocks: what it leaves ready is handed out another time.
+ANNEX_SCENARIO(profile_of_short_threads) {
+  constexpr int kThreads = 1500;
+  constexpr int kBlocks = 10;
+  static void* blocks[kBlocks];
+  SCENARIO_CHECK(annex_profile_start(1024) == 0);
+  for (int i = 0; i < kThreads; ++i) {
+    std::thread([] {
+      const SiteLabel site("short");
+      for (void*& block : blocks) block = opaque(annex_malloc(64));
+      for (void* block : blocks) annex_free(block);
+    }).join();
+  }
+  const ProfiledSite site = profile_now().sites.at("short");
+  SCENARIO_CHECK(near(site.bytes, 64.0 * kThreads * kBlocks, site.samples));
+  return 0;
+}
+TEST(Threads, ThatAllocateLittle) { expect_success("profile_of_short_threads"); }
+
 // A child has what its parent had, and what it does is its own.
 ANNEX_SCENARIO(profile_of_forks) {
   std::vector<void*> blocks;
