@@ -17,7 +17,7 @@ build: configure  ## everything, into build/release (PRESET=debug, asan or tsan 
 configure: build-deps
 	@cmake --preset $(PRESET) --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) >/dev/null
 
-library: configure  ## the allocator and its launcher alone: what install installs
+library: configure  ## the allocator and its launcher alone
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target annex-library
 
 run: run-deps  ## real programs on Annex beside the C library's allocator: time, memory, page faults
@@ -44,7 +44,8 @@ sim: sim-deps venv qemu configure  ## the simulator: annex-lab sim runs any prog
 validate: bench-deps sim library  ## the simulator against references; docs/simulator-validation.md
 	.venv/bin/annex-lab validate
 
-install: library  ## into PREFIX (default /usr/local); DESTDIR is honoured
+install: configure  ## into PREFIX (default /usr/local); DESTDIR is honoured
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target annex-installed
 	cmake --install build/$(PRESET)
 
 uninstall:  ## what install put into PREFIX

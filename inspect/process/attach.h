@@ -7,8 +7,8 @@
 
 namespace annex::inspect {
 
-// The text of a raw file (src/profile/raw_file.h), of what is known by now. Where no profile is on, one is begun at the
-// default rate, and ended after so many seconds. Throws Failure.
+// The text of a raw file (src/observe/profile_file.h), of what is known by now. Where no profile is on, one is begun at
+// the default rate, and ended after so many seconds. Throws Failure.
 std::string raw_profile_of(pid_t process, double seconds = 30);
 
 }  // namespace annex::inspect

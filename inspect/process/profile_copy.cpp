@@ -80,6 +80,7 @@ ProfileCopy copy_profile(const Target& target) {
   Samples samples = copy_samples(target);
   ProfileCopy copy;
   copy.rate = samples.tables->last_rate;
+  copy.dropped = samples.tables->dropped;
   copy.began_unix_ms = samples.tables->began_unix_ms;
   std::unordered_map<uint64_t, size_t> places;  // of sites: how many were newer
   const uint64_t first_site = memory.get<uint64_t>(number(target.annex.profile) + offsetof(Tables, sites));

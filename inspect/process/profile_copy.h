@@ -46,7 +46,8 @@ struct LiveCopy {
 };
 
 struct ProfileCopy {
-  uint64_t rate = 0;  // 0: no profile is on
+  uint64_t rate = 0;     // of the last one that was on; 0: there never was one
+  uint64_t dropped = 0;  // samples
   uint64_t began_unix_ms = 0;
   std::vector<ModuleCopy> modules;  // the oldest first, and so are the next two
   std::vector<LabelCopy> labels;

@@ -43,7 +43,8 @@ std::string escaped(const std::string& plain, bool spaces) {
   return text;
 }
 
-void add_heap(Text& text, const Snapshot& heap) {
+// `dropped`: samples.
+void add_heap(Text& text, const Snapshot& heap, uint64_t dropped) {
   const std::pair<const char*, uint64_t> numbers[] = {
       {"reserved", heap.committed},
       {"committed", heap.committed},
@@ -64,6 +65,7 @@ void add_heap(Text& text, const Snapshot& heap) {
       {"peak_resident", heap.peak_resident},
   };
   for (const auto& [name, value] : numbers) text.add("stat {} {}\n", name, value);
+  text.add("stat dropped {}\n", dropped);
   for (annex::SizeClass c = 0; c < kClasses; ++c) {
     const ClassCounts& counts = heap.classes[c];
     if (counts.slabs == 0) continue;
@@ -105,7 +107,7 @@ std::string raw_text(const Target& target) {
   text.add("annex-profile 1\npid {}\nprogram {}\nversion {}\nbegan {}\nwritten {}\nrate {}\npage {}\n", heap.process,
            escaped(program_path(heap.process), false), heap.version, profile.began_unix_ms, heap.unix_ms, profile.rate,
            sysconf(_SC_PAGESIZE));
-  add_heap(text, heap);
+  add_heap(text, heap, profile.dropped);
   add_sites(text, profile);
   add_live(text, profile, Pagemap(target.memory.process()));
   text.add("end\n");

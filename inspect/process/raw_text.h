@@ -1,4 +1,4 @@
-// What is known of a process's heap and profile, as the text of a raw file (src/profile/raw_file.h).
+// What is known of a process's heap and profile, as the text of a raw file (src/observe/profile_file.h).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The raw file of a heap profile, read: src/profile/raw_file.h says what its lines are.
+// The raw file of a heap profile, read: src/observe/profile_file.h says what its lines are.
 #pragma once
 
 #include <array>

@@ -34,17 +34,22 @@ std::string summary(const Profile& profile) {
   uint64_t samples = 0;
   for (const Site& site : profile.sites) samples += site.samples;
   const HeapReport& heap = profile.heap;
-  return fmt::format(
-      "{}[{}] on Annex {}, profiled for {:.1f} s: {} samples, one each {}\n"
-      "live {} in {} blocks; allocated {} in {} blocks\n"
-      "heap {} resident, {} of it not asked for by a live block (fragmentation); process {}, at most {}\n",
-      profile.program, raw.pid, raw.version,
-      static_cast<double>(raw.written_ms - std::min(raw.began_ms, raw.written_ms)) / 1000,
-      count_text(static_cast<double>(samples)), bytes_text(static_cast<double>(raw.rate)),
-      bytes_text(profile.sums[kLiveBytes]), count_text(profile.sums[kLiveBlocks]),
-      bytes_text(profile.sums[kTotalBytes]), count_text(profile.sums[kTotalBlocks]), bytes_text(heap.resident),
-      percent_text(heap.fragmentation()), bytes_text(static_cast<double>(raw.stat("resident"))),
-      bytes_text(static_cast<double>(raw.stat("peak_resident"))));
+  const uint64_t dropped = raw.stat("dropped");
+  const std::string missing =
+      dropped == 0 ? ""
+                   : fmt::format("{} samples are missing, as there was no room: all figures are too low\n", dropped);
+  return missing +
+         fmt::format(
+             "{}[{}] on Annex {}, profiled for {:.1f} s: {} samples, one each {}\n"
+             "live {} in {} blocks; allocated {} in {} blocks\n"
+             "heap {} resident, {} of it not asked for by a live block (fragmentation); process {}, at most {}\n",
+             profile.program, raw.pid, raw.version,
+             static_cast<double>(raw.written_ms - std::min(raw.began_ms, raw.written_ms)) / 1000,
+             count_text(static_cast<double>(samples)), bytes_text(static_cast<double>(raw.rate)),
+             bytes_text(profile.sums[kLiveBytes]), count_text(profile.sums[kLiveBlocks]),
+             bytes_text(profile.sums[kTotalBytes]), count_text(profile.sums[kTotalBlocks]), bytes_text(heap.resident),
+             percent_text(heap.fragmentation()), bytes_text(static_cast<double>(raw.stat("resident"))),
+             bytes_text(static_cast<double>(raw.stat("peak_resident"))));
 }
 
 std::string top_sites(const Profile& profile, Value by, size_t most) {

@@ -62,13 +62,18 @@ inline Granule* block_or_die(const void* address) {
   return head;
 }
 
+// Whether a block of the slab is free; `key` is that of its mark. In this order: a hole is one before its memory goes,
+// and the mark with it.
+inline bool block_is_free(const Slab* slab, uint64_t key, const void* block) {
+  return is_marked(key, block) || in_hole(slab, static_cast<size_t>(static_cast<const char*>(block) - start_of(slab)));
+}
+
 // For a pointer to a block that must be in use. (Not for the offload flavour's slabs, whose keys are elsewhere.)
 inline Granule* live_block_or_die(const void* address) {
   auto [head, problem] = pointee_of(address);
   if (problem == nullptr && head->kind == Kind::kSlab) {
     const Slab* const slab = static_cast<Slab*>(head);
-    const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - start_of(slab));
-    if (is_marked(slab->key, address) || in_hole(slab, offset)) problem = kFreedTwice;
+    if (block_is_free(slab, slab->key, address)) problem = kFreedTwice;
   }
   if (problem != nullptr) [[unlikely]]
     die(problem, address, head);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "core/die.h"
@@ -39,7 +38,7 @@ Block* Heap::refill(SizeClass c) {
   if (slab == nullptr) return nullptr;
   const uint32_t used = used_of(slab);
   Block* const list = slab->free != nullptr ? take_list(slab) : carve(slab);
-  if (samples()) [[unlikely]]
+  if (samples_are_taken()) [[unlikely]]
     cut_at_sample(slab, list, used_of(slab) - used);
   return list;
 }
@@ -111,46 +110,6 @@ void Heap::drop(Slab* slab) {
   page_heap.give_slab(slab);
 }
 
-namespace {
-
-// Links so many blocks of the size, and marks them as free: in order of address.
-Block* link_in_order(uint64_t key, char* first, size_t size, uint32_t count) {
-  char* const last = first + (count - 1) * size;
-  for (char* block = first; block <= last; block += size) {
-    set_next(reinterpret_cast<Block*>(block), block < last ? reinterpret_cast<Block*>(block + size) : nullptr);
-    mark_free(key, block);
-  }
-  return reinterpret_cast<Block*>(first);
-}
-
-// All else of them zero. Each sixteen are in random order: whoever has one knows the next one's place with odds of one
-// in sixteen, and a program that goes through its blocks as it has allocated them still goes from page to page in
-// order, which caches see coming. (In random order over a slab, that takes up to five times as long.)
-Block* link_by_chance(uint64_t key, char* first, size_t size, uint32_t count, bool zero, Chance* chance) {
-  if (!zero) memset(first, 0, count * size);
-  Block* list = nullptr;
-  for (uint32_t end = count; end > 0;) {
-    const uint32_t start = (end - 1) / kShuffled * kShuffled;
-    uint8_t order[kShuffled];
-    uint64_t bits = chance->word();  // four for each block
-    for (uint32_t i = 0; i < end - start; ++i, bits >>= 4) {
-      const uint32_t j = static_cast<uint32_t>((bits & (kShuffled - 1)) * (i + 1) / kShuffled);
-      order[i] = order[j];
-      order[j] = static_cast<uint8_t>(i);
-    }
-    for (uint32_t i = 0; i < end - start; ++i) {
-      Block* block = reinterpret_cast<Block*>(first + (start + order[i]) * size);
-      set_next(block, list);
-      mark_free(key, block);
-      list = block;
-    }
-    end = start;
-  }
-  return list;
-}
-
-}  // namespace
-
 // Fresh blocks, or those of a hole.
 Block* Heap::carve(Slab* slab) {
   if (slab->in_holes > 0) [[unlikely]] {
@@ -170,8 +129,7 @@ Block* Heap::carve(Slab* slab) {
 Block* Heap::link(Slab* slab, uint32_t first, uint32_t count, bool zero) {
   const size_t size = block_size(slab->size_class);
   char* const start = start_of(slab) + first * size;
-  Block* const list = kByChance ? link_by_chance(slab->key, start, size, count, zero, &chance_)
-                                : link_in_order(slab->key, start, size, count);
+  Block* const list = link_blocks(slab->key, start, size, count, zero, &chance_);
   set_used(slab, used_of(slab) + count);
   touched_.add(count * size, granules_);
   return list;
@@ -227,6 +185,12 @@ size_t Heap::make_holes_in(Slab* slab, Make make) {
 }
 
 namespace {
+
+uint32_t length_of(const Block* list) {
+  uint32_t length = 0;
+  for (; list != nullptr; list = next_of(list)) ++length;
+  return length;
+}
 
 // Those of the slab.
 HeldBack in_slab(HeldBack held, const Slab* slab) {
@@ -312,7 +276,9 @@ void Heap::for_each_full(HeldBack held, Act act) const {
     if (first != nullptr && __atomic_load_n(&list_of(c), __ATOMIC_RELAXED) == first)
       ready = {first, next_in(first, words)};
     if (ready.second == nullptr) ready = {};
-    walk(life_.current(c), ready);
+    const uint32_t left_in_list = points != nullptr ? length_of(ready.second) : 0;
+    Slab* const slab = life_.current(c);
+    if (walk(slab, ready) && slab->aside && left_in_list > 0) points->put_back(c, left_in_list);
   }
   life_.for_each_partial([&](Slab* slab) {
     if (slab->walks) walk(slab, {});

@@ -68,7 +68,7 @@ class Heap {
   // nullptr where that is nothing, or there is more to do.
   Block* take_freed(SizeClass c) {
     Slab* slab = life_.current(c);
-    if (slab == nullptr || slab->free == nullptr || tidies_next() || samples()) return nullptr;
+    if (slab == nullptr || slab->free == nullptr || tidies_next() || samples_are_taken()) return nullptr;
     ++refills;
     return take_list(slab);
   }
@@ -107,7 +107,7 @@ class Heap {
 
   Counter refills;
 
-  // Where samples of a heap profile fall; nullptr before the heap's first.
+  // Where samples of a heap profile fall; nullptr until there is a profile.
   SamplePoints* points = nullptr;
 
  private:
@@ -133,7 +133,6 @@ class Heap {
   }
   // Whether the next refill is one that tidies.
   bool tidies_next() const { return in_round_ || (refills.value() + 1) % kRefillsToLook == 0; }
-  static bool samples() { return sample_rate.load(std::memory_order_relaxed) != 0; }
   void cut_at_sample(Slab* slab, Block* list, uint32_t count);
   static bool note_free_of(Slab* slab, Which which, HeldBack held);
   template <class Make>

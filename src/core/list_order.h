@@ -1,4 +1,4 @@
-// Free lists in order of address.
+// The order of free lists: of address; in the hardened build by chance.
 //
 // A list is in the order in which its blocks came back. Programs allocate and free in runs, and each time that a list
 // is used up its runs are cut at other places, but never joined again. In the end, blocks that are allocated one after
@@ -17,6 +17,10 @@ namespace annex {
 
 inline constexpr uint32_t kLongList = 32;      // blocks; shorter lists are left as they are
 inline constexpr uint32_t kTakesInOrder = 16;  // each 16th long list of a slab is put in order
+
+// A list of so many blocks of the size, from the first one on, which are marked as free. `zero`: they are all zeros,
+// which they must be in the hardened build.
+Block* link_blocks(uint64_t key, char* first, size_t size, uint32_t count, bool zero, Chance* chance);
 
 // The slab's freed blocks are about to be taken: whether they are to be put in order. Not in the hardened build, which
 // has them in random order; nor beside holes, where the list is in order since those were made.

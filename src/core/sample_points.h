@@ -20,6 +20,7 @@ namespace annex {
 
 // Mean bytes between two samples; 0: no profile is on.
 extern constinit std::atomic<uint64_t> sample_rate [[gnu::visibility("hidden")]];
+inline bool samples_are_taken() { return sample_rate.load(std::memory_order_relaxed) != 0; }
 // How often a profile has begun, or gone on with another rate.
 extern constinit std::atomic<uint32_t> sample_begins [[gnu::visibility("hidden")]];
 
@@ -73,6 +74,10 @@ struct SamplePoints {
   // process has no memory, and to draw anew where there were such blocks alone would favour what is about to be
   // sampled.
   void forget() { rate = 0; }
+  // Blocks of the class that were counted lie in a list no more: they are handed out another time.
+  void put_back(SizeClass c, uint32_t blocks) {
+    if (rate == sample_rate.load(std::memory_order_relaxed) && rate != 0) until[c] += blocks;
+  }
   // A number of blocks.
   uint32_t draw(SizeClass c);
   // A block of the class is handed out. Whether it is a sample.

@@ -12,6 +12,7 @@
 #include "front/request.h"
 #include "front/shared.h"
 #include "front/thread_client.h"
+#include "front/window_to_sample.h"
 #include "os/all_threads.h"
 #include "os/cpus.h"
 #include "os/fork.h"
@@ -73,8 +74,6 @@ void* ask_for(size_t bytes, size_t alignment, bool* zeroed) {
   return request.heap != nullptr ? unmarked(request.block) : request.block;
 }
 
-bool samples_are_taken() { return sample_rate.load(std::memory_order_relaxed) != 0; }
-
 // --- stash ----------------------------------------------------------------------------------------------------------
 
 // Opened only when it is needed: a class that the thread does not use costs it no page.
@@ -110,18 +109,6 @@ support::Batch next_batch(Client* client, SizeClass c) {
   return batch;
 }
 
-// The stacks change places. False where there are no blocks.
-bool turn_over(Magazine* magazine, SizeClass c) {
-  // Also when no more samples are taken: those that there are end.
-  if (sample_begins.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    Granule* seen = nullptr;  // most blocks lie in the slab of the one before
-    for (void** block = magazine->returned_base; block != magazine->returned; ++block) {
-      if (Granule* const head = pointee_of(*block).head; head != seen) end_freed_samples(seen = head);
-    }
-  }
-  return magazine->turn_over(c);
-}
-
 // For a magazine in which nothing is ready; false where memory is exhausted.
 bool refill(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
@@ -139,42 +126,6 @@ bool refill(ThreadClient* client, SizeClass c) {
   if (rest.mask == 0) client->stash.fetch(c);
   return true;
 }
-
-// While samples are taken, a magazine's window ends where the next sample falls: around whatever changes that.
-class WindowToSample {
- public:
-  WindowToSample(ThreadClient* client, SizeClass c) : client_(client), class_(c) {
-    if (!samples_are_taken()) [[likely]]
-      return;
-    if (client->points == nullptr) client->points = SamplePoints::make();
-    points_ = client->points;
-    if (points_ == nullptr) return;
-    points_->follow();
-    const uint32_t handed_out = points_->ready[c] - std::min((*client)[c].count_ready(), points_->ready[c]);
-    points_->until[c] -= std::min(handed_out, points_->until[c]);
-  }
-  ~WindowToSample() {
-    if (points_ == nullptr) [[likely]]
-      return;
-    Magazine& magazine = (*client_)[class_];
-    const uint32_t until = points_->until[class_];
-    if (magazine.count_ready() > until) magazine.narrow_window(until);
-    points_->ready[class_] = magazine.count_ready();
-  }
-  WindowToSample(const WindowToSample&) = delete;
-  WindowToSample& operator=(const WindowToSample&) = delete;
-
-  // A block has been taken off the ready ones.
-  void hand_out(void* block) {
-    if (points_ != nullptr) [[unlikely]]
-      points_->hand_out(class_, block);
-  }
-
- private:
-  ThreadClient* const client_;
-  const SizeClass class_;
-  SamplePoints* points_ = nullptr;
-};
 
 void* allocate_from(ThreadClient* client, SizeClass c) {
   WindowToSample window(client, c);
@@ -326,8 +277,7 @@ struct WithSupportCore {
 
   static bool is_free_block(const Slab* slab, const void* block) {
     const os::UnseenBySanitizer unseen;
-    return is_marked(support::key_beside_holes(support::map_word(block)), block) ||
-           in_hole(slab, static_cast<size_t>(static_cast<const char*>(block) - slab->start));
+    return block_is_free(slab, support::key_beside_holes(support::map_word(block)), block);
   }
 
   static size_t give_back(bool holes) {

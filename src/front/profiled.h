@@ -22,10 +22,11 @@ namespace annex::front {
 
 template <Frontend Flavour>
 struct Profiled : Flavour {
-  static void* allocate_slow(size_t bytes) noexcept {
+  // Inline, so that the caller of malloc, which jumps to the slow path, is this one's.
+  [[gnu::always_inline]] static void* allocate_slow(size_t bytes) noexcept {
     void* const block = Flavour::allocate_slow(bytes);
-    if (profile_is_on()) [[unlikely]]
-      note(block, bytes);
+    if (samples_are_taken()) [[unlikely]]
+      note(block, bytes, __builtin_return_address(0));
     return block;
   }
   template <void* slow(size_t) = allocate_slow>
@@ -35,13 +36,13 @@ struct Profiled : Flavour {
 
   static void* allocate_zeroed(size_t bytes) {
     void* const block = Flavour::allocate_zeroed(bytes);
-    if (profile_is_on()) [[unlikely]]
+    if (samples_are_taken()) [[unlikely]]
       note(block, bytes);
     return block;
   }
   static void* allocate_aligned(size_t alignment, size_t bytes) {
     void* const block = Flavour::allocate_aligned(alignment, bytes);
-    if (profile_is_on()) [[unlikely]]
+    if (samples_are_taken()) [[unlikely]]
       note(block, bytes);
     return block;
   }
@@ -50,13 +51,13 @@ struct Profiled : Flavour {
   static bool resize(Span* span, size_t bytes) {
     if (!Flavour::resize(span, bytes)) return false;
     end_all_samples(span);
-    if (profile_is_on()) [[unlikely]]
+    if (samples_are_taken()) [[unlikely]]
       note_span(span, start_of(span), bytes);
     return true;
   }
   static void* move(Span* span, size_t bytes) {
     void* const block = Flavour::move(span, bytes);
-    if (profile_is_on()) [[unlikely]]
+    if (samples_are_taken()) [[unlikely]]
       note(block, bytes);
     return block;
   }
@@ -91,28 +92,27 @@ struct Profiled : Flavour {
     SamplePoints** const points = Flavour::sample_points();
     return points != nullptr ? *points : nullptr;
   }
-  static bool profile_is_on() { return sample_rate.load(std::memory_order_relaxed) != 0; }
 
-  // The thread has been handed that block.
-  [[gnu::cold, gnu::noinline]] static void note(void* block, size_t bytes) {
+  // The thread has been handed that block. `caller`: whoever asked for it, where that is known.
+  [[gnu::cold, gnu::noinline]] static void note(void* block, size_t bytes, const void* caller = nullptr) {
     if (block == nullptr) return;
     SamplePoints* const points = own_points();
     void* const place = os::without_tag(block);
     if (points != nullptr && points->take(place)) {
       Granule* const head = pointee_of(place).head;
-      return profile::add(head, place, bytes, block_size(head->size_class), points->labels);
+      return profile::add(head, place, bytes, block_size(head->size_class), points->labels, caller);
     }
     if (bytes > kMaxSmall / 2 || reinterpret_cast<uintptr_t>(block) % kGranule == 0) {
-      if (Span* const span = Flavour::look_up(block).span) note_span(span, block, bytes);
+      if (Span* const span = Flavour::look_up(block).span) note_span(span, block, bytes, caller);
     }
   }
-  static void note_span(Span* span, const void* block, size_t bytes) {
+  static void note_span(Span* span, const void* block, size_t bytes, const void* caller = nullptr) {
     static constinit std::atomic<uint64_t> count{0};
     const uint64_t word = os::mixed(count.fetch_add(1, std::memory_order_relaxed) ^ reinterpret_cast<uintptr_t>(block));
     const double chance = sample_chance(span->bytes, sample_rate.load(std::memory_order_relaxed));
     if (static_cast<double>(word >> 11) * 0x1p-53 >= chance) return;
     const SamplePoints* const points = own_points();
-    profile::add(span, os::without_tag(block), bytes, span->bytes, points != nullptr ? points->labels : 0);
+    profile::add(span, os::without_tag(block), bytes, span->bytes, points != nullptr ? points->labels : 0, caller);
   }
 };
 

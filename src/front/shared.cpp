@@ -128,11 +128,9 @@ void Shared::release_foreign(void* address, Slab* slab, uint64_t key) noexcept {
 Found Shared::look_up(const void* block) { return find(block); }
 bool Shared::resize(Span* span, size_t bytes) { return resize_span_in_place(span, bytes); }
 
-// In this order: a hole is one before its memory goes, and the mark with it.
 [[gnu::cold]] bool Shared::is_free_block(const Slab* slab, const void* block) {
   const os::UnseenBySanitizer unseen;
-  return is_marked(slab->key, block) ||
-         in_hole(slab, static_cast<size_t>(static_cast<const char*>(block) - start_of(slab)));
+  return block_is_free(slab, slab->key, block);
 }
 
 HeapCounts Shared::count_heaps() {

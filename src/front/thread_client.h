@@ -21,7 +21,7 @@ struct ThreadClient : support::Client {
   Lease<support::Magazines> lease;  // not begun where the magazines stay empty (support/protocol.h)
   Swept swept;
 
-  SamplePoints* points = nullptr;  // of a heap profile; nullptr before the client's first sample
+  SamplePoints* points = nullptr;  // where samples of a heap profile fall; nullptr until there is a profile
 
   // Of the magazines' two stacks. They lie close together: a small program touches a few pages of them.
   alignas(64) void* slots[2][support::kSlotsFrom<support::usual_limit>[kClasses]];

@@ -103,9 +103,9 @@ void put_heap(ThreadHeap* heap);
 // What the heaps keep free that others have, or nobody, goes back to the page heap, and where it is wanted holes to the
 // system: their bytes.
 size_t give_back_of_others(bool holes);
-// Of all that there are; the others by next_of_all.
-extern constinit ThreadHeap* all_heaps;  // grows at its front; read with acquire
+// Of all that there are, the newest; the others by next_of_all.
 ThreadHeap* first_of_all_heaps();
+extern constinit ThreadHeap* all_heaps;  // which that reads, with acquire: other processes read it too
 
 // For a front end that uses the first heap by itself while the process has one thread (solo.h), with free lists of its
 // own: nullptr where a thread has that heap already. keep_first_heap() makes it the calling thread's.

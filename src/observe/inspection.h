@@ -130,8 +130,9 @@ constexpr uint64_t layout_number() {
       offsetof(Module, path), sizeof(Label), offsetof(Label, set), offsetof(Label, key), sizeof(Site),
       offsetof(Site, number), offsetof(Site, samples), offsetof(Site, freed), offsetof(Site, depth),
       offsetof(Site, frames), sizeof(Sample), offsetof(Sample, head), offsetof(Sample, asked),
-      offsetof(Sample, born_ms), offsetof(Sample, thread), sizeof(Tables), offsetof(Tables, modules),
-      offsetof(Tables, labels), offsetof(Tables, sites), offsetof(Tables, places), offsetof(Tables, chunks),
+      offsetof(Sample, born_ms), offsetof(Sample, thread), sizeof(Tables), offsetof(Tables, dropped),
+      offsetof(Tables, modules), offsetof(Tables, labels), offsetof(Tables, sites), offsetof(Tables, places),
+      offsetof(Tables, chunks),
       // os/control.h
       sizeof(os::Control), offsetof(os::Control, rate), offsetof(os::Control, given_back), os::Control::kTrim,
       os::Control::kStartProfile, os::Control::kStopProfile);

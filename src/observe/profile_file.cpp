@@ -1,4 +1,4 @@
-// A heap profile's raw file: see profile_file.h, and profile/raw_file.h for what it says.
+// A heap profile's raw file: see profile_file.h.
 #include "observe/profile_file.h"
 
 #include <fcntl.h>
@@ -41,8 +41,12 @@ class Output {
     for (; *text != '\0'; ++text) put(*text);
     return *this;
   }
-  Output& operator<<(uint64_t number) { return digits(number, 10); }
-  Output& hex(uint64_t number) { return digits(number, 16); }
+  Output& operator<<(uint64_t number) {
+    return rendered([=](os::Text& text) { text << number; });
+  }
+  Output& hex(uint64_t number) {
+    return rendered([=](os::Text& text) { text.hex_digits(number); });
+  }
   // With three decimals.
   Output& decimal(double number) {
     const uint64_t thousandths = static_cast<uint64_t>(number * 1000 + 0.5);
@@ -71,37 +75,24 @@ class Output {
   }
   // False where something could not be written.
   bool flush() {
-    const char* from = buffer_;
-    for (; stored_ > 0 && error_ == 0;) {
-      const long written =
-          os::system_call(SYS_write, descriptor_, reinterpret_cast<long>(from), static_cast<long>(stored_));
-      if (written == -EINTR) continue;
-      if (written <= 0) {
-        error_ = written == 0 ? ENOSPC : static_cast<int>(-written);
-        break;
-      }
-      from += written;
-      stored_ -= static_cast<size_t>(written);
-    }
+    if (error_ == 0) error_ = os::write_all(descriptor_, buffer_, stored_);
     stored_ = 0;
     if (error_ != 0) errno = error_;
     return error_ == 0;
   }
 
  private:
+  template <class Render>
+  Output& rendered(Render render) {
+    char buffer[24];
+    os::Text text(buffer, sizeof buffer);
+    render(text);
+    for (size_t i = 0; i < text.stored(); ++i) put(buffer[i]);
+    return *this;
+  }
   void put(char c) {
     if (stored_ == sizeof buffer_) flush();
     buffer_[stored_++] = c;
-  }
-  Output& digits(uint64_t number, unsigned base) {
-    char text[24];
-    char* at = text + sizeof text;
-    *--at = '\0';
-    do {
-      *--at = "0123456789abcdef"[number % base];
-      number /= base;
-    } while (number > 0);
-    return *this << at;
   }
 
   int descriptor_;
@@ -109,12 +100,6 @@ class Output {
   size_t stored_ = 0;
   char buffer_[4096];
 };
-
-uint64_t unix_ms() {
-  struct timespec now = {};
-  os::read_clock(CLOCK_REALTIME_COARSE, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
-}
 
 // A line "VmRSS:     1234 kB" of /proc/self/status, in bytes; 0 where there is none.
 uint64_t status_bytes(const char* status, const char* name) {
@@ -138,8 +123,8 @@ void write_program(Output& out) {
 void write_head(Output& out) {
   out << "annex-profile 1\npid " << static_cast<uint64_t>(getpid()) << "\nprogram ";
   write_program(out);
-  out << "\nversion " << annex_version() << "\nbegan " << tables.began_unix_ms << "\nwritten " << unix_ms() << "\nrate "
-      << tables.last_rate << "\npage " << os::page_size() << "\n";
+  out << "\nversion " << annex_version() << "\nbegan " << tables.began_unix_ms << "\nwritten " << os::unix_ms()
+      << "\nrate " << tables.last_rate << "\npage " << os::page_size() << "\n";
 }
 
 void write_stats(Output& out) {
@@ -150,6 +135,7 @@ void write_stats(Output& out) {
   os::read_file("/proc/self/status", status);
   out << "stat resident " << status_bytes(status, "VmRSS") << "\n";
   out << "stat peak_resident " << status_bytes(status, "VmHWM") << "\n";
+  out << "stat dropped " << tables.dropped << "\n";
 }
 
 struct OfClass {
@@ -324,16 +310,7 @@ bool write_profile(int descriptor) {
 bool write_profile_to(const char* pattern, bool apart) {
   char path[4096];
   os::Text text(path, sizeof path - 1);
-  bool named = false;
-  for (; *pattern != '\0'; ++pattern) {
-    if (pattern[0] == '%' && pattern[1] == 'p') {
-      text << static_cast<uint64_t>(getpid());
-      ++pattern;
-      named = true;
-    } else {
-      text.append(pattern, 1);
-    }
-  }
+  const bool named = os::add_path(text, pattern);
   if (apart && !named && began_in != getpid()) text << "." << static_cast<uint64_t>(getpid());
   path[text.stored()] = '\0';
   // Not by libc's open and close, where a thread that ends the process may be cancelled.

@@ -62,14 +62,7 @@ int open_destination() {
   if (*pattern == '\0') return os::standard_error();
   char path[4096];
   os::Text text(path, sizeof path - 1);
-  for (; *pattern != '\0'; ++pattern) {
-    if (pattern[0] == '%' && pattern[1] == 'p') {
-      text << static_cast<uint64_t>(getpid());
-      ++pattern;
-    } else {
-      text.append(pattern, 1);
-    }
-  }
+  os::add_path(text, pattern);
   path[text.stored()] = '\0';
   // Not by libc's open and close, where a thread that ends the process may be cancelled.
   const long file = os::system_call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),

@@ -2,8 +2,11 @@
 #include "os/call_stack.h"
 
 #include <execinfo.h>
+#include <link.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 
 #include "os/standard_error.h"
 #include "os/text.h"
@@ -15,7 +18,29 @@ namespace annex::os {
 
 namespace {
 
-constinit bool prepared = false;  // written before there is a second thread
+constinit std::atomic<bool> prepared{false};
+
+// Where the unwinder's code is.
+struct Range {
+  std::atomic<uintptr_t> start{0};
+  std::atomic<size_t> bytes{0};
+};
+constinit Range unwinder;
+
+void find_unwinder() {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void*) {
+        if (find_in(info->dlpi_name, "libgcc_s.so") == nullptr) return 0;
+        for (size_t i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+          unwinder.start.store(info->dlpi_addr + header.p_vaddr, std::memory_order_relaxed);
+          unwinder.bytes.store(header.p_memsz, std::memory_order_relaxed);
+        }
+        return 1;
+      },
+      nullptr);
+}
 
 }  // namespace
 
@@ -28,8 +53,14 @@ void prepare_call_stacks() {
   const int saved = errno;
   void* frame;
   backtrace(&frame, 1);
+  find_unwinder();
   errno = saved;
   prepared = true;
+}
+
+bool is_unwinder(const void* code) {
+  return reinterpret_cast<uintptr_t>(code) - unwinder.start.load(std::memory_order_relaxed) <
+         unwinder.bytes.load(std::memory_order_relaxed);
 }
 
 int capture_stack(void** frames, int most) {

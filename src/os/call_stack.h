@@ -2,21 +2,23 @@
 //
 // A program that is linked statically and brings no unwinder of its own has none: then every stack is empty.
 //
-// Synchronization: none needed.
+// Synchronization: any thread.
 #pragma once
 
 namespace annex::os {
 
 bool call_stacks_are_available();
 
-// Loads the unwinder, which allocates: once, at the library's start, before there is a second thread. Without this call
-// every stack is empty.
+// Loads the unwinder, which allocates and takes the loader's lock. Without this call every stack is empty.
 void prepare_call_stacks();
 bool call_stacks_are_prepared();
 
 // The calling thread's stack, the innermost function first: return addresses, at most so many; how many there are.
-// Neither locks nor allocates, where the unwinder has been prepared and finds the program's tables by itself.
+// Where the program has registered frames (__register_frame, as compilers at run time do), the unwinder takes a lock of
+// its own, and may allocate with it held.
 int capture_stack(void** frames, int most);
+// Whether that is code of the unwinder: what it allocates has no call stack, as it may hold that lock.
+bool is_unwinder(const void* code);
 
 class CallStack {
  public:

@@ -26,22 +26,39 @@ Text& Text::operator<<(uint64_t number) {
   return append(digits + at, sizeof digits - at);
 }
 
-Text& Text::hex(uint64_t number) {
-  *this << "0x";
+Text& Text::hex(uint64_t number) { return (*this << "0x").hex_digits(number); }
+
+Text& Text::hex_digits(uint64_t number) {
   int shift = 60;
   while (shift > 0 && (number >> shift) == 0) shift -= 4;
   for (; shift >= 0; shift -= 4) append(&"0123456789abcdef"[(number >> shift) & 15], 1);
   return *this;
 }
 
-void write_all(int descriptor, const char* data, size_t length) {
+bool add_path(Text& text, const char* pattern) {
+  bool any = false;
+  for (; *pattern != '\0'; ++pattern) {
+    const bool number = pattern[0] == '%' && pattern[1] == 'p';
+    if (number) {
+      text << static_cast<uint64_t>(system_call(SYS_getpid));
+      ++pattern;
+      any = true;
+    } else {
+      text.append(pattern, 1);
+    }
+  }
+  return any;
+}
+
+int write_all(int descriptor, const char* data, size_t length) {
   while (length > 0) {
     const long written = system_call(SYS_write, descriptor, reinterpret_cast<long>(data), static_cast<long>(length));
     if (written == -EINTR) continue;
-    if (written <= 0) break;
+    if (written <= 0) return written == 0 ? ENOSPC : static_cast<int>(-written);
     data += written;
     length -= static_cast<size_t>(written);
   }
+  return 0;
 }
 
 }  // namespace annex::os

@@ -29,10 +29,12 @@ inline const char* find_in(const char* text, const char* part) {
   return nullptr;
 }
 
-inline bool same_text(const char* a, const char* b) {
+// < 0, 0 or > 0.
+inline int compare_texts(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) ++a, ++b;
-  return *a == *b;
+  return static_cast<unsigned char>(*a) - static_cast<unsigned char>(*b);
 }
+inline bool same_text(const char* a, const char* b) { return compare_texts(a, b) == 0; }
 
 // Text in a fixed buffer. What does not fit is cut off, but size() goes on counting, as snprintf does.
 class Text {
@@ -41,7 +43,8 @@ class Text {
 
   Text& operator<<(const char* text);
   Text& operator<<(uint64_t number);
-  Text& hex(uint64_t number);
+  Text& hex(uint64_t number);  // with 0x
+  Text& hex_digits(uint64_t number);
   Text& append(const char* text, size_t length);
 
   size_t size() const { return size_; }
@@ -54,8 +57,11 @@ class Text {
   size_t size_ = 0;
 };
 
-// Writes the whole buffer to the descriptor, retrying short and interrupted writes. By the system call: libc's write is
-// a cancellation point and sets errno.
-void write_all(int descriptor, const char* data, size_t length);
+// Writes the whole buffer to the descriptor, retrying short and interrupted writes; 0, or the error. By the system
+// call: libc's write is a cancellation point and sets errno.
+int write_all(int descriptor, const char* data, size_t length);
+
+// A path with each %p replaced by the number of the process. Whether there was one.
+bool add_path(Text& text, const char* pattern);
 
 }  // namespace annex::os

@@ -36,11 +36,7 @@ bool draft_with(uint32_t set, const char* key, const char* value, Draft* draft) 
     if (draft->count == kMostLabels) return false;
     size_t at = draft->count++;
     // Sorted: the same labels are the same set, in whatever order they were given.
-    const auto before = [](const char* a, const char* b) {
-      while (*a != '\0' && *a == *b) ++a, ++b;
-      return static_cast<unsigned char>(*a) < static_cast<unsigned char>(*b);
-    };
-    for (; at > 0 && before(of, draft->keys[at - 1]); --at) {
+    for (; at > 0 && os::compare_texts(of, draft->keys[at - 1]) < 0; --at) {
       draft->keys[at] = draft->keys[at - 1];
       draft->values[at] = draft->values[at - 1];
     }

@@ -104,6 +104,8 @@ const Module* known(uintptr_t start, const char* path) {
 const Module* add_module(const ElfW(Phdr) & segment, const Loaded& loaded) {
   const size_t path_bytes = os::length_of(loaded.path) + 1;
   const os::Guard guard(lock);
+  // Another thread may have been faster.
+  if (const Module* other = known(loaded.base + segment.p_vaddr, loaded.path)) return other;
   Module* const module = static_cast<Module*>(new_record(sizeof(Module) + path_bytes));
   if (module == nullptr) return nullptr;
   module->next = tables.modules;

@@ -84,11 +84,7 @@ bool start(uint64_t rate, IsFree* is_free_here) {
     const os::Guard inside(lock);
     end_of(head, all);
   };
-  if (tables.began_unix_ms == 0) {
-    struct timespec now = {};
-    os::read_clock(CLOCK_REALTIME_COARSE, &now);
-    tables.began_unix_ms = static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
-  }
+  if (tables.began_unix_ms == 0) tables.began_unix_ms = os::unix_ms();
   tables.rate = tables.last_rate = rate;
   sample_begins.fetch_add(1, std::memory_order_relaxed);
   sample_rate.store(rate, std::memory_order_release);
@@ -101,11 +97,15 @@ void stop() {
   sample_rate.store(0, std::memory_order_relaxed);
 }
 
-void add(Granule* head, const void* block, size_t asked, size_t size, uint32_t labels) {
+void add(Granule* head, const void* block, size_t asked, size_t size, uint32_t labels, const void* caller) {
   const uint64_t rate = sample_rate.load(std::memory_order_acquire);
   if (rate == 0) return;
   Stack stack;
-  stack.capture();
+  if (os::is_unwinder(caller)) {
+    stack.add(caller);
+  } else {
+    stack.capture();
+  }
   const uint64_t now = os::now_ms();
   const double weight = 1 / sample_chance(size, rate);
   const os::Guard guard(lock);

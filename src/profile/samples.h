@@ -25,8 +25,9 @@ bool start(uint64_t rate, IsFree* is_free);
 void stop();
 
 // The calling thread has been handed a block that is a sample, of the slab or span of `head`, as one of so many bytes
-// of which it asked for so many, under that set of labels. Takes the call stack: no lock may be held.
-void add(Granule* head, const void* block, size_t asked, size_t size, uint32_t labels);
+// of which it asked for so many, under that set of labels. Takes the call stack: no lock may be held; or, where the
+// unwinder itself is the caller, writes that alone.
+void add(Granule* head, const void* block, size_t asked, size_t size, uint32_t labels, const void* caller);
 
 // Lets go of those samples that are free by now.
 void end_freed();

@@ -39,7 +39,7 @@ uint16_t own_module() {
     const Module* module = __atomic_load_n(&tables.modules, __ATOMIC_ACQUIRE);
     while (module != nullptr && module->number != number) module = module->next;
     number_known = module != nullptr && !is_program(module) ? number : 0;
-    known.store(number_known, std::memory_order_relaxed);
+    if (number != 0) known.store(number_known, std::memory_order_relaxed);
   }
   return static_cast<uint16_t>(number_known);
 }
@@ -52,13 +52,16 @@ void Stack::capture() {
   const int count = os::capture_stack(all, kMaxFrames + kMostOwn);
   const uint16_t own = own_module();
   for (int i = 0; i < count && depth < kMaxFrames; ++i) {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(all[i]);
-    // Where a function ends with a call, the return address is behind it.
-    const uint16_t module = module_of(address - 1);
-    if (depth == 0 && own != 0 && module == own) continue;
-    frames[depth] = address;
-    modules[depth++] = module;
+    add(all[i]);
+    if (depth == 1 && own != 0 && modules[0] == own) depth = 0;
   }
+}
+
+void Stack::add(const void* return_address) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(return_address);
+  frames[depth] = address;
+  // Where a function ends with a call, the return address is behind it.
+  modules[depth++] = module_of(address - 1);
 }
 
 Site* site_of(const Stack& stack, uint32_t labels) {

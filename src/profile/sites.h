@@ -15,6 +15,8 @@ struct Stack {
 
   // With no lock held: another library may be called.
   void capture();
+  // One more, further out.
+  void add(const void* return_address);
 };
 
 // With profile::lock held: the site of a stack under a set of labels; nullptr where memory is exhausted.

@@ -3,7 +3,7 @@
 
 namespace annex::profile {
 
-constinit Tables tables;
+constinit Tables tables = {};
 constinit os::Lock lock;
 
 }  // namespace annex::profile

@@ -2,9 +2,9 @@
 // and `annex profile --attach` can read them in another process (inspect/process).
 //
 // Records are never moved or given back; lists grow at their front. Synchronization: profile::lock, which stands after
-// heaps' locks and before the page heap's (os/fork.h). What is read without
-// it (the raw file's writer, other processes) is written so that a reader sees whole records: a list's head is stored
-// last, with release. Counts are a moment's.
+// heaps' locks and before the page heap's (os/fork.h). What is read without it, by the raw file's writer and other
+// processes, is written so that a reader sees whole records: a list's head is stored last, with release. Counts are a
+// moment's.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A raw profile (src/profile/raw_file.h) as a test reads it: by label, as each test gives its sites one.
+// A raw profile (src/observe/profile_file.h) as a test reads it: by label, as each test gives its sites one.
 #pragma once
 
 #include <cstdint>

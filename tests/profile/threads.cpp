@@ -121,6 +121,68 @@ ANNEX_SCENARIO(profile_of_short_threads) {
 }
 TEST(Threads, ThatAllocateLittle) { expect_success("profile_of_short_threads"); }
 
+// Another thread's heap is taken from it again and again while it rests: what lay ready is handed out another time.
+ANNEX_SCENARIO(profile_of_a_thread_that_rests) {
+  constexpr int kTurns = 3000;
+  constexpr int kBlocks = 4;
+  static std::atomic<int> turn{0};
+  static std::atomic<bool> ready{false};
+  std::thread worker([] {
+    for (int i = 0; i < 100000; ++i) annex_free(opaque(annex_malloc(64)));
+    ready = true;
+    const SiteLabel site("rests");
+    for (int i = 0; i < kTurns; ++i) {
+      while (turn != 2 * i + 1) std::this_thread::yield();
+      void* blocks[kBlocks];
+      for (void*& block : blocks) block = opaque(annex_malloc(64));
+      for (void* block : blocks) annex_free(block);
+      ++turn;
+    }
+  });
+  while (!ready) std::this_thread::yield();
+  SCENARIO_CHECK(annex_profile_start(1024) == 0);
+  for (int i = 0; i < kTurns; ++i) {
+    ++turn;
+    while (turn != 2 * i + 2) std::this_thread::yield();
+    annex_purge();
+  }
+  worker.join();
+  const ProfiledSite site = profile_now().sites.at("rests");
+  SCENARIO_CHECK(near(site.bytes, 64.0 * kTurns * kBlocks, site.samples));
+  return 0;
+}
+TEST(Threads, ThatRest) { expect_success("profile_of_a_thread_that_rests"); }
+
+// The unwinder allocates with a lock held that it needs for a call stack, where frames have been registered. (Of
+// sixteen bytes of code that nobody calls.)
+extern "C" [[gnu::weak]] void __register_frame(void*);
+ANNEX_SCENARIO(profile_of_registered_frames) {
+  alarm(60);
+  if (__register_frame == nullptr) return 0;
+  struct [[gnu::packed]] Frames {
+    std::uint32_t length = 20, id = 0;
+    unsigned char common[16] = {1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x80 | 16, 1};
+    std::uint32_t its_length = 28, its_common = 28;
+    const void* code;
+    std::uint64_t code_bytes = 16;
+    unsigned char rest[12] = {};
+    std::uint32_t end = 0;
+  };
+  static_assert(sizeof(Frames) == 64);
+  static Frames frames[200];
+  static char code[sizeof frames / sizeof *frames][64];
+  SCENARIO_CHECK(annex_profile_start(1) == 0);
+  const SiteLabel site("registered");
+  for (std::size_t i = 0; i < sizeof frames / sizeof *frames; ++i) {
+    frames[i].code = code[i];
+    __register_frame(&frames[i]);
+    annex_free(opaque(annex_malloc(1000)));
+  }
+  SCENARIO_CHECK(profile_now().sites.at("registered").samples >= sizeof frames / sizeof *frames);
+  return 0;
+}
+TEST(Threads, WhoseFramesAreRegistered) { expect_success("profile_of_registered_frames"); }
+
 // A child has what its parent had, and what it does is its own.
 ANNEX_SCENARIO(profile_of_forks) {
   std::vector<void*> blocks;

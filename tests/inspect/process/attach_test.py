@@ -64,7 +64,7 @@ class AttachTest(unittest.TestCase):
                 self.assertEqual(one["rate"], ["4096"])
                 stats = {line[1]: int(line[2]) for line in lines if line[0] == "stat"}
                 names = {name for name in said if name not in ("pid", "version")}
-                self.assertEqual(set(stats), names | {"resident", "peak_resident"})
+                self.assertEqual(set(stats), names | {"resident", "peak_resident", "dropped"})
                 for name in ("used", "slabs", "used_spans"):
                     self.assertLessEqual(abs(stats[name] - said[name]), said[name] / 100, name)
                 self.assertEqual(one["module"], ["1", "10000", "20000", "1000", "ab01", "/a", "b\\\\c\\nd"])
