@@ -73,7 +73,8 @@ inline Granule* live_block_or_die(const void* address) {
   auto [head, problem] = pointee_of(address);
   if (problem == nullptr && head->kind == Kind::kSlab) {
     const Slab* const slab = static_cast<Slab*>(head);
-    if (block_is_free(slab, slab->key, address)) problem = kFreedTwice;
+    const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - start_of(slab));
+    if (is_marked(slab->key, address) || in_hole(slab, offset)) problem = kFreedTwice;
   }
   if (problem != nullptr) [[unlikely]]
     die(problem, address, head);
