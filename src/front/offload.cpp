@@ -9,6 +9,7 @@
 #include "core/die.h"
 #include "core/holes.h"
 #include "core/span.h"
+#include "front/mapped_block.h"
 #include "front/request.h"
 #include "front/shared.h"
 #include "front/thread_client.h"
@@ -99,7 +100,7 @@ void widen(ThreadClient* client, SizeClass c) {
   magazine->move(slots + 1, slots + 1 + support::widest_limit(c) + 1, limit);
 }
 
-support::Batch next_batch(Client* client, SizeClass c) {
+[[gnu::always_inline]] inline support::Batch next_batch(Client* client, SizeClass c) {
   support::Batch batch = client->stash.take(c);
   if (batch.mask == 0) {
     batch = support::help(client, c);
@@ -110,7 +111,7 @@ support::Batch next_batch(Client* client, SizeClass c) {
 }
 
 // For a magazine in which nothing is ready; false where memory is exhausted.
-bool refill(ThreadClient* client, SizeClass c) {
+[[gnu::always_inline]] inline bool refill(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
   if (magazine->count_returned() >= support::worthwhile(c)) return turn_over(magazine, c);
@@ -127,18 +128,26 @@ bool refill(ThreadClient* client, SizeClass c) {
   return true;
 }
 
-void* allocate_from(ThreadClient* client, SizeClass c) {
-  WindowToSample window(client, c);
+[[gnu::always_inline]] inline void* take_ready(ThreadClient* client, SizeClass c) {
   Magazine* magazine = &(*client)[c];
-  if (magazine->ready[-1] == nullptr && !refill(client, c)) return out_of_memory();
-  void* const block = *--magazine->ready;
-  window.hand_out(block);
-  return unmarked(block);
+  return magazine->ready[-1] != nullptr || refill(client, c) ? *--magazine->ready : nullptr;
+}
+
+[[gnu::cold, gnu::noinline]] void* take_ready_to_sample(ThreadClient* client, SizeClass c) {
+  WindowToSample window(client, c);
+  void* const block = take_ready(client, c);
+  if (block != nullptr) window.hand_out(block);
+  return block;
+}
+
+void* allocate_from(ThreadClient* client, SizeClass c) {
+  void* const block = samples_are_taken() ? take_ready_to_sample(client, c) : take_ready(client, c);
+  return block != nullptr ? unmarked(block) : out_of_memory();
 }
 
 // Sends all of the older stack back; the younger one is still in the caches. Where the support core is slower than
 // that, the thread does without it for a while: both at the same metadata would be slower still.
-void send_older(Client* client, Magazine* magazine) {
+[[gnu::always_inline]] inline void send_older(Client* client, Magazine* magazine) {
   constexpr uint32_t kBypass = 256;
   const uint32_t count = magazine->count_returned();
   uint32_t sent = 0;
@@ -157,16 +166,24 @@ void send_older(Client* client, Magazine* magazine) {
   magazine->returned = magazine->returned_base;
 }
 
-void put_into(ThreadClient* client, SizeClass c, void* block) {
+[[gnu::always_inline]] inline void put_away(ThreadClient* client, SizeClass c, void* block) {
   Magazine* magazine = &(*client)[c];
   open(client, c);
-  const WindowToSample window(client, c);
   if (magazine->full()) turn_over(magazine, c);
   if (magazine->full()) {
     magazine->overflowed = true;
     send_older(client, magazine);
   }
   *magazine->returned++ = block;
+}
+
+[[gnu::cold, gnu::noinline]] void put_away_to_sample(ThreadClient* client, SizeClass c, void* block) {
+  const WindowToSample window(client, c);
+  put_away(client, c, block);
+}
+
+void put_into(ThreadClient* client, SizeClass c, void* block) {
+  samples_are_taken() ? put_away_to_sample(client, c, block) : put_away(client, c, block);
 }
 
 void* allocate_small(SizeClass c) {
@@ -180,49 +197,6 @@ void* allocate_small(SizeClass c) {
     return block;
   }
   return ask_for(block_size(c), kMinAlignment, nullptr);
-}
-
-// The class map's word for an address; 0 for one of which it says nothing.
-uint64_t mapped_word(const void* address) {
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - support::mapped.base);
-  if (offset >= __atomic_load_n(&support::mapped.bytes, __ATOMIC_ACQUIRE)) return 0;
-  return __atomic_load_n(support::mapped.map + (offset >> kGranuleShift), __ATOMIC_RELAXED);
-}
-
-// A block in use: its class and the key of its marks; kClasses for a span.
-struct Live {
-  SizeClass size_class;
-  uint64_t key = 0;
-};
-
-// For a slab with holes, whose end says nothing: the program ends with one line where the block is not out.
-void check_beside_holes(const void* address) {
-  const Slab* const slab = static_cast<Slab*>(block_or_die(address));
-  const size_t offset = static_cast<size_t>(static_cast<const char*>(address) - slab->start);
-  if (in_hole(slab, offset)) die(kFreedTwice, address, slab);
-  if (support::SegregatedHeap::is_free(slab, address)) die(kNoBlock, address, slab);
-}
-
-// The program ends with one line where it is no such block. Only what the class map does not know to be a block of a
-// slab of one granule has its granule looked at.
-Live live_or_die(const void* address) {
-  uint64_t word = mapped_word(address);
-  SizeClass c = support::class_of_tag(support::tag_in(word));
-  const uint32_t magic = word != 0 ? support::slab_magic(c) : 0;
-  const uint32_t within = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) % kGranule);
-  if (within * magic >= magic) {
-    Granule* const head = block_or_die(address);
-    if (head->kind == Kind::kSpan) return {kClasses};
-    c = head->size_class;
-    word = support::map_word(address);
-  }
-  if (within >= support::end_in(word)) {
-    if ((word & support::kHasHoles) == 0) die_at(kNoBlock, address);
-    check_beside_holes(address);
-  }
-  const uint64_t key = support::key_beside_holes(word);
-  if (is_marked(key, address)) die_at(kFreedTwice, address);
-  return {c, key};
 }
 
 // --- the two ways ---------------------------------------------------------------------------------------------------

@@ -25,12 +25,10 @@ inline bool turn_over(support::Magazine* magazine, SizeClass c) {
   return magazine->turn_over(c);
 }
 
-// While samples are taken, a magazine's window ends where the next sample falls: around whatever changes that.
+// A magazine's window ends where the next sample falls: around whatever changes that, while samples are taken.
 class WindowToSample {
  public:
   WindowToSample(ThreadClient* client, SizeClass c) : client_(client), class_(c) {
-    if (!samples_are_taken()) [[likely]]
-      return;
     if (client->points == nullptr) client->points = SamplePoints::make();
     points_ = client->points;
     if (points_ == nullptr) return;
@@ -39,8 +37,7 @@ class WindowToSample {
     points_->until[c] -= std::min(handed_out, points_->until[c]);
   }
   ~WindowToSample() {
-    if (points_ == nullptr) [[likely]]
-      return;
+    if (points_ == nullptr) return;
     support::Magazine& magazine = (*client_)[class_];
     const uint32_t until = points_->until[class_];
     if (magazine.count_ready() > until) magazine.narrow_window(until);
@@ -51,8 +48,7 @@ class WindowToSample {
 
   // A block has been taken off the ready ones.
   void hand_out(void* block) {
-    if (points_ != nullptr) [[unlikely]]
-      points_->hand_out(class_, block);
+    if (points_ != nullptr) points_->hand_out(class_, block);
   }
 
  private:
