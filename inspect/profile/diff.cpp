@@ -37,7 +37,7 @@ void add(const Profile& profile, Values Change::*values, std::map<std::string, C
 }
 
 std::string table_of(const std::vector<Change>& changes) {
-  Table table({"live bytes", "before", "after", "blocks", "where"});
+  Columns table({"live bytes", "before", "after", "blocks", "where"});
   for (const Change& change : changes) {
     const double bytes = change.grown(kLiveBytes), blocks = change.grown(kLiveBlocks);
     table.add({signed_text(bytes_text(bytes), bytes), bytes_text(change.before[kLiveBytes]),

@@ -56,14 +56,14 @@ std::string top_sites(const Profile& profile, Value by, size_t most) {
   const auto sites = sites_by(profile, by, most);
   if (sites.empty()) return "";
   if (by == kLiveBytes || by == kLiveBlocks) {
-    Table table({"live bytes", "of all", "blocks", "where"});
+    Columns table({"live bytes", "of all", "blocks", "where"});
     for (const Site* site : sites) {
       table.add({bytes_text(site->values[kLiveBytes]), percent_text(part(site->values[by], profile.sums[by])),
                  count_text(site->values[kLiveBlocks]), stack_of(profile, *site)});
     }
     return table.text();
   }
-  Table table({kValues[by].title, "of all", "live bytes", "where"});
+  Columns table({kValues[by].title, "of all", "live bytes", "where"});
   for (const Site* site : sites) {
     table.add({value_text(by, site->values[by]), percent_text(part(site->values[by], profile.sums[by])),
                bytes_text(site->values[kLiveBytes]), stack_of(profile, *site)});
@@ -72,7 +72,7 @@ std::string top_sites(const Profile& profile, Value by, size_t most) {
 }
 
 std::string class_table(const Profile& profile) {
-  Table table({"block", "slabs", "slab bytes", "made", "in use", "asked for", "rounding", "fragmentation"});
+  Columns table({"block", "slabs", "slab bytes", "made", "in use", "asked for", "rounding", "fragmentation"});
   for (const ClassReport& one : profile.classes) {
     table.add({count_text(static_cast<double>(one.counts.size)), count_text(static_cast<double>(one.counts.slabs)),
                bytes_text(static_cast<double>(one.counts.bytes)), count_text(static_cast<double>(one.counts.made)),
@@ -85,7 +85,7 @@ std::string class_table(const Profile& profile) {
 std::string pin_table(const Profile& profile, size_t most) {
   const auto sites = sites_by(profile, kPinnedBytes, most);
   if (sites.empty()) return "";
-  Table table({"pins", "goes back without it", "live bytes", "where"});
+  Columns table({"pins", "goes back without it", "live bytes", "where"});
   for (const Site* site : sites) {
     table.add({bytes_text(site->values[kPinnedBytes]), bytes_text(site->freed_without),
                bytes_text(site->values[kLiveBytes]), stack_of(profile, *site)});

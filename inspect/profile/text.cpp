@@ -73,7 +73,7 @@ std::string labels_text(const Labels& labels) {
   return text.empty() ? "" : text + "]";
 }
 
-std::string Table::text() const {
+std::string Columns::text() const {
   std::vector<size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));

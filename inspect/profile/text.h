@@ -20,9 +20,9 @@ std::string short_stack(const Profile& profile, const Site& site, size_t most = 
 std::string labels_text(const Labels& labels);  // " [key=value key=value]", or ""
 
 // Columns of text, to the right but for the last, which is to the left.
-class Table {
+class Columns {
  public:
-  explicit Table(std::vector<std::string> heads) { rows_.push_back(std::move(heads)); }
+  explicit Columns(std::vector<std::string> heads) { rows_.push_back(std::move(heads)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   std::string text() const;
 
